@@ -8,14 +8,14 @@
 
 namespace mpm {
 
-/// The GPU's library receives these numbers.
+/// The numbers are part of the interface to libmpm_cuda, the library for GPUs.
 enum class Activation : int { None, Gelu, GeluTanh, GeluQuick, Silu, Relu };
 
 struct ActivationEntry {
     const char* name;
     Activation activation;
     float (*of)(float);
-    float least;  ///< no result is smaller
+    float least;  ///< a lower bound of the results
 };
 
 inline float sigmoidOf(float x) {

@@ -1,4 +1,4 @@
-// Limits for the cost of a file: bytes, seconds, nodes, values.
+// Limits on the memory and the time that a job, such as reading a file, may use.
 #pragma once
 
 #include <atomic>
@@ -18,18 +18,19 @@ public:
         : cv::Exception(cv::Error::StsOutOfRange, message, "", __FILE__, __LINE__) {}
 };
 
-/// The limits of a job; to be passed by reference. Several threads may call takeBytes() and giveBytes() in
-/// parallel.
+/// The limits of a job, and the bytes in use. All functions of the job receive the same Budget by reference.
+/// Several threads may call takeBytes() and giveBytes() in parallel.
 class Budget {
 public:
-    /// Allows `maxBytes` in use at a time, and `maxSeconds` from now. 0 or less: no limit.
+    /// Allows `maxBytes` in use at the same time, and `maxSeconds` from now. 0 or less means no limit.
     explicit Budget(std::int64_t maxBytes = 0, double maxSeconds = 0)
         : m_maxBytes(maxBytes), m_maxSeconds(maxSeconds), m_start(Clock::now()) {}
 
     std::int64_t maxBytes() const { return m_maxBytes; }
     std::int64_t bytes() const { return m_bytes; }  ///< taken and not yet given back
 
-    /// Sets new limits, for a job that learns the size of the input later. The clock continues.
+    /// Sets new limits, because a job may start before it reads the size of its input. Time is still counted
+    /// from the construction.
     void setLimits(std::int64_t maxBytes, double maxSeconds) {
         m_maxBytes = maxBytes;
         m_maxSeconds = maxSeconds;
@@ -46,7 +47,7 @@ public:
     }
     void giveBytes(std::int64_t bytes) { m_bytes -= bytes; }
 
-    /// Throws BudgetError once the time is over. Cheap: call it in every loop over nodes.
+    /// Throws BudgetError if the time is over. The check is cheap enough for every step of a loop.
     void checkTime() const {
         if (isTimeOver())
             throw BudgetError("more time is needed than allowed (--max-seconds " + secondsText() +

@@ -16,7 +16,7 @@ namespace mpm::detail {
 
 namespace {
 
-/// Names that the processor or the installed libseccomp lacks are skipped.
+/// The filter skips names that do not exist on this processor or in the installed libseccomp.
 constexpr const char* kAllowed[] = {
     // Calls on open files, and on files that Landlock allows.
     "read", "write", "readv", "writev", "pread64", "pwrite64", "lseek", "close", "openat", "open", "fstat",
@@ -27,7 +27,7 @@ constexpr const char* kAllowed[] = {
     // Memory.
     "brk", "mmap", "munmap", "mprotect", "mremap", "madvise", "mincore", "membarrier", "map_shadow_stack",
     "mseal",
-    // Calls for threads; addConditions() allows new threads. arch_prctl enables the processor's matrix tiles.
+    // Calls for threads; addConditions() allows new threads. arch_prctl enables AMX tiles.
     "futex", "futex_waitv", "futex_wake", "futex_wait", "futex_requeue", "set_robust_list", "get_robust_list",
     "rseq", "set_tid_address", "gettid", "getpid", "getppid", "sched_yield", "sched_getaffinity",
     "sched_getparam", "sched_getscheduler", "sched_get_priority_max", "sched_get_priority_min", "getcpu",
@@ -37,8 +37,8 @@ constexpr const char* kAllowed[] = {
     "clock_nanosleep", "clock_gettime", "clock_getres", "gettimeofday", "time", "times", "getrlimit",
     "getrusage", "sysinfo", "uname", "getrandom", "getuid", "geteuid", "getgid", "getegid"};
 
-/// These calls fail with "not permitted". Any other call fails as if the kernel did not have it (ENOSYS), so
-/// that libraries use an older call.
+/// These calls fail with EPERM (not permitted). Calls in neither list fail with ENOSYS, as on a kernel that
+/// does not have the call. Libraries then use an older call.
 constexpr const char* kForbidden[] = {"socket",
                                       "socketpair",
                                       "connect",
@@ -92,7 +92,7 @@ public:
                                     conditions.size() > 0 ? conditions.begin() : nullptr);
     }
 
-    /// Returns 0 or the error.
+    /// Loads the filter into the kernel. Returns 0, or the first error of this or an earlier call.
     int load() {
         if (m_error == 0) m_error = -seccomp_attr_set(m_context.get(), SCMP_FLTATR_CTL_TSYNC, 1);
         return m_error != 0 ? m_error : -seccomp_load(m_context.get());
@@ -116,14 +116,13 @@ void addConditions(Filter& filter) {
     filter.answer("tgkill", kDenied, {SCMP_A0_32(SCMP_CMP_NE, process)});
     for (const std::uint32_t option : {PR_SET_NAME, PR_GET_NAME, PR_SET_VMA})
         filter.answer("prctl", SCMP_ACT_ALLOW, {SCMP_A0_32(SCMP_CMP_EQ, option)});
-    filter.answer("ioctl", SCMP_ACT_ALLOW,
-                  {SCMP_A1_32(SCMP_CMP_EQ, TCGETS)});  // asks if a file is a terminal
+    filter.answer("ioctl", SCMP_ACT_ALLOW, {SCMP_A1_32(SCMP_CMP_EQ, TCGETS)});  // isatty() makes this call
 }
 
 }  // namespace
 
 bool hasCallFilter() {
-    return seccomp_api_get() >= 2;  // from this level, the filter also covers running threads
+    return seccomp_api_get() >= 2;  // from level 2 on, a filter also covers running threads
 }
 
 std::string enterCallFilter() {

@@ -28,11 +28,11 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
     return result;
 }
 
-/// Runs in the child, between fork and exec, so uses only calls that are allowed in a signal handler.
+/// Replaces the child by `program`. Runs between fork and exec, so it calls only async-signal-safe functions.
 [[noreturn]] void become(const char* program, char* const* words, char* const* environment, int output,
                          bool withErrors, pid_t parent) {
     setsid();
-    // The kernel sends this signal only if the parent ends after the call, so getppid() must be checked.
+    // The kernel kills the child only if the parent ends after prctl(); getppid() shows an earlier end.
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(kNotStarted);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     const int nothing = open("/dev/null", O_RDWR);
@@ -43,7 +43,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
     struct sigaction usual {};
     usual.sa_handler = SIG_DFL;
     for (int number = 1; number < NSIG; ++number)
-        sigaction(number, &usual, nullptr);  // fails for signals whose handler cannot change
+        sigaction(number, &usual, nullptr);  // fails for SIGKILL and SIGSTOP, which have no handlers
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -51,7 +51,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
     _exit(kNotStarted);
 }
 
-/// Appends new output, up to `most` bytes in total. Returns false at the end of the output.
+/// Reads from the child and appends to `output`, up to `most` bytes in total. Returns false at the end.
 bool drain(int descriptor, std::string& output, std::size_t most) {
     char part[4096];
     const ssize_t count = read(descriptor, part, sizeof part);
@@ -78,7 +78,7 @@ void ChildProcess::start(const std::string& program, const std::vector<std::stri
         m_startError = errno;
         return;
     }
-    // A descriptor above 2, because the child replaces descriptors 0 to 2.
+    // The copy has a descriptor above 2, because the child replaces descriptors 0 to 2.
     const int output = fcntl(ends[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     const pid_t parent = getpid();
     {
@@ -99,18 +99,18 @@ void ChildProcess::stop() {
     signal(SIGKILL);
 }
 
-/// Signals the child's process group, and the child itself because the group exists only after setsid().
+/// Signals the child's process group, and also the child: the group does not exist before setsid().
 void ChildProcess::signal(int number) const {
     if (m_id <= 0) return;
     kill(-m_id, number);
     kill(m_id, number);
 }
 
-/// Returns whether the child has ended. If so, forgets the child's number, which another process may get.
+/// Whether the child has ended. If so, clears m_id, because the system may reuse the process id.
 bool ChildProcess::ended(ChildEnd& end) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     int status = 0;
-    // The child remains a zombie until its group has been killed, so no other process gets the number.
+    // WNOWAIT keeps the child as a zombie, so that its id is not reused before the group is killed.
     siginfo_t about{};
     if (waitid(P_PID, static_cast<id_t>(m_id), &about, WEXITED | WNOHANG | WNOWAIT) == 0 && about.si_pid == 0)
         return false;
@@ -138,7 +138,7 @@ ChildEnd ChildProcess::wait(double seconds, std::size_t most) {
         const std::lock_guard<std::mutex> lock(m_mutex);
         signal(SIGKILL);
     }
-    // The last output may still be in the pipe.
+    // After the child's end, the pipe may still contain output.
     for (pollfd rest{m_output, POLLIN, 0}; open && poll(&rest, 1, 0) > 0;)
         open = drain(m_output, end.output, most);
     if (m_stopped)

@@ -1,4 +1,5 @@
-// A child process for a single task. It inherits nothing from this process and can be stopped at any time.
+// A child process for a single task. The child inherits no open files, environment or signal handlers, and
+// can be stopped at any time.
 #pragma once
 
 #include <atomic>
@@ -16,7 +17,7 @@ struct ChildEnd {
         Signalled,   ///< number: the signal
         Stopped,     ///< by stop()
         OutOfTime,   ///< ran longer than wait() allows
-        NotStarted,  ///< number: errno
+        NotStarted,  ///< number: errno, or 127 if exec() failed
     };
     How how = How::NotStarted;
     int number = 0;
@@ -30,14 +31,13 @@ public:
     ChildProcess(const ChildProcess&) = delete;
     ChildProcess& operator=(const ChildProcess&) = delete;
 
-    /// Starts `program` in a new session. The child gets the given environment and nothing else: no
-    /// descriptors except /dev/null and the pipe for the output, no blocked or ignored signals. The child is
-    /// killed when the thread that started it ends. `withErrors`: also keeps standard error. Call start()
-    /// once.
+    /// Starts `program` in a new session. The child gets only `environment`, the descriptors of /dev/null and
+    /// of the pipe for the output, and default signal handlers. If the thread that called start() ends, the
+    /// kernel kills the child. If `withErrors`, the output includes standard error. Call start() only once.
     void start(const std::string& program, const std::vector<std::string>& arguments,
                const std::vector<std::string>& environment, bool withErrors = false);
-    /// Waits at most `seconds`, then kills the child. Must run on the thread that started the child. Keeps
-    /// the first `most` bytes of output.
+    /// Waits until the child ends, and kills the child after `seconds`. Must run on the thread that called
+    /// start(). Keeps the first `most` bytes of output.
     ChildEnd wait(double seconds, std::size_t most = 4096);
     /// Kills the child and its process group, so that wait() soon returns. Any thread may call stop(); a call
     /// before start() prevents the start.

@@ -1,4 +1,4 @@
-// File descriptors with a single owner, and a function that keeps started programs from inheriting them.
+// File descriptors with a single owner, and a function that closes descriptors in a started program.
 #pragma once
 
 #include <fcntl.h>
@@ -28,14 +28,14 @@ private:
     int m_file = -1;
 };
 
-/// Marks every descriptor except the standard streams, so that exec() closes it; some libraries open sockets
-/// without this mark. Safe between fork() and exec() too.
+/// Sets FD_CLOEXEC on every descriptor except the standard streams, so that exec() closes it: some libraries
+/// open sockets without this flag. May also be called between fork() and exec().
 inline void closeDescriptorsOnExec() noexcept {
     constexpr unsigned kFirst = 3, kCloexecFlag = 4;  // CLOSE_RANGE_CLOEXEC, which old headers lack
 #ifdef SYS_close_range
     if (syscall(SYS_close_range, kFirst, ~0U, kCloexecFlag) == 0) return;
 #endif
-    // Kernels before 5.11 lack the flag.
+    // Kernels before 5.11 do not support the flag of close_range().
     const long most = sysconf(_SC_OPEN_MAX);
     for (int file = static_cast<int>(kFirst); file < (most > 0 && most < 65536 ? most : 65536); ++file)
         fcntl(file, F_SETFD, FD_CLOEXEC);

@@ -1,5 +1,5 @@
-// Landlock, with its own declarations: Debian 12's header is older than many kernels, and some systems have
-// none.
+// Landlock, the kernel's restriction of file access. Declares the interface here, because Debian 12's header
+// is older than many kernels, and some systems have no header.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -14,7 +14,7 @@ namespace mpm::detail {
 
 namespace {
 
-// System calls; the numbers are the same on every processor.
+// The numbers of the system calls, which are the same on every processor.
 constexpr long kCreateRuleset = 444, kAddRule = 445, kRestrictSelf = 446;
 constexpr unsigned kAskVersion = 1;
 constexpr int kPathBeneath = 1;
@@ -25,13 +25,13 @@ enum Right : std::uint64_t {
     ReadFolder = 1 << 3,
     RemoveFile = 1 << 5,
     MakeFile = 1 << 8,
-    Truncate = 1 << 14,  // version 3
+    Truncate = 1 << 14,  // since version 3
 };
 
 struct Ruleset {
     std::uint64_t files;
-    std::uint64_t network;  // version 4
-    std::uint64_t scopes;   // version 6
+    std::uint64_t network;  // since version 4
+    std::uint64_t scopes;   // since version 6
 };
 
 struct [[gnu::packed]] PathRule {
@@ -39,7 +39,7 @@ struct [[gnu::packed]] PathRule {
     std::int32_t folder;
 };
 
-/// Returns all rights that this version can restrict; the process keeps only those that a rule allows.
+/// Returns all rights that this version can restrict. Landlock then removes rights without a rule.
 Ruleset rulesetOf(int version) {
     const int rights = version >= 5 ? 16 : version >= 3 ? 15 : version >= 2 ? 14 : 13;
     return {(std::uint64_t{1} << rights) - 1,
@@ -51,7 +51,7 @@ size_t sizeOf(int version) {
     return sizeof(std::uint64_t) * (version >= 6 ? 3 : version >= 4 ? 2 : 1);
 }
 
-/// Adds a rule for `path`. If the path does not exist, no rule is needed.
+/// Adds a rule that allows `rights` for `path`. If the path does not exist, no rule is needed.
 bool allow(int ruleset, const std::string& path, std::uint64_t rights) {
     const int file = open(path.c_str(), O_PATH | O_CLOEXEC);
     if (file < 0) return true;

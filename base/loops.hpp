@@ -9,8 +9,8 @@
 
 namespace mpm {
 
-/// The pool synchronises the parts of a loop in a way that ThreadSanitizer does not see. This counter repeats
-/// the synchronisation visibly.
+/// Synchronises the threads of a loop for ThreadSanitizer, which does not see the synchronisation inside
+/// OpenCV's pool.
 inline std::atomic<unsigned> g_loopOrder{0};
 
 template <class Body>
@@ -29,7 +29,7 @@ private:
 };
 
 /// Calls body(range) on OpenCV's threads, in any order, for ranges that together cover 0..count - 1. If
-/// `grain` is given, a range has about `grain` entries.
+/// `grain` is above 0, each range has about `grain` entries.
 template <class Body>
 void parallelRanges(int count, const Body& body, int grain = 0) {
     const ParallelBody<Body> loop(body);

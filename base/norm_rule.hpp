@@ -1,5 +1,5 @@
-// The rule of a normalisation layer (norm), without its weights. The kinds of norms and their names are
-// listed only here, for attributes of operators, nodes of exports and descriptions.
+// The rule of a normalisation layer (norm), without the weights. Only this file lists the kinds of norms and
+// their names in operator attributes, ONNX nodes and messages.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace mpm {
 
-/// The numbers are part of the interface to the GPU's library.
+/// The numbers are part of the interface to libmpm_cuda, the library for GPUs.
 enum class NormKind : std::int32_t {
     Layer = 0,
     Rms = 1  ///< divides by the root mean square, keeps the mean
@@ -30,7 +30,7 @@ struct NormNames {
     NormKind kind;
     const char* attribute;  ///< value of the attribute `norm`
     const char* title;
-    const char* onnx;  ///< the standard operator
+    const char* onnx;  ///< the operator's type in ONNX
 };
 
 /// In the order of NormKind's numbers.

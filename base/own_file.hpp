@@ -14,8 +14,8 @@ struct OwnFile {
     bool isProgram = false;
 };
 
-/// `code`: the address of any function in the file. The path of a program is read from /proc, because the
-/// command that started it may name a path relative to another folder.
+/// Returns the file that contains the function at address `code`. Reads the path of a program from /proc,
+/// because the command that started the program may name a path relative to another folder.
 inline OwnFile ownFile(const void* code) {
     Dl_info info{};
     link_map* object = nullptr;

@@ -33,7 +33,7 @@ std::string advice(int reason) {
     }
 }
 
-/// Follows a chain of links to its target, which need not exist.
+/// Follows symbolic links, also links to links, to the final target, which need not exist.
 fs::path destination(fs::path path) {
     std::error_code error;
     for (int links = 0; links < 40 && fs::is_symlink(path, error); ++links) {
@@ -44,8 +44,8 @@ fs::path destination(fs::path path) {
     return path;
 }
 
-/// Returns the standard stream that writes to `file`, or -1. The file must not be opened again (as
-/// /dev/stdout), because writing would begin at its start, over earlier output.
+/// Returns the standard stream that writes to `file`, or -1. Such a file (/dev/stdout) must not be opened
+/// again: writing would begin at the start of the file and overwrite earlier output.
 int streamOf(const struct stat& file) {
     for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
         struct stat other {};
@@ -93,7 +93,7 @@ void PendingFile::write(std::string_view bytes) {
     if (!m_scratch->write(bytes)) refuse(errno);
 }
 
-/// Syncs the file before the rename, so that after a power failure either the old or the new file is there.
+/// Syncs the file before the rename, so that a power failure leaves either the old or the new file.
 void PendingFile::keep(Sync sync) {
     if (m_through) return copyThrough();
     const bool always = sync == Sync::Always;

@@ -13,9 +13,10 @@ enum class Access {
     Umask,  ///< 0666 minus the umask: models, reports, plots
 };
 
-/// An open file in `folder` with an unpredictable name; removed with the object unless it was moved. The file
-/// is locked while in use, so a later program that writes to the folder can remove the files of killed
-/// programs, which have no lock. If a function returns false, errno has the reason.
+/// An open temporary file in `folder` with an unpredictable name. The destructor removes the file unless
+/// moveTo() has moved it. The file is locked while in use. So if a program is killed, a later program that
+/// writes to the folder finds the file without a lock and removes it. If a function returns false, errno has
+/// the reason.
 class ScratchFile {
 public:
     explicit ScratchFile(const std::string& folder, Access access = Access::Owner);
@@ -25,32 +26,32 @@ public:
 
     bool isOpen() const { return m_descriptor >= 0; }
     int descriptor() const { return m_descriptor; }     ///< for reading, and for appending
-    const std::string& path() const { return m_path; }  ///< other code may write to it, or replace it
+    const std::string& path() const { return m_path; }  ///< other code may write to or replace the file
     bool setMode(unsigned mode) const;
     bool write(std::string_view bytes) const;  ///< appends all bytes
-    bool flush() const;                        ///< reports errors that only a close would report
+    bool flush() const;                        ///< reports errors that only close() reports
     bool sync() const;            ///< makes the file survive a power failure, if the file system can
     bool copyTo(int file) const;  ///< copies the whole file, from the beginning
-    bool moveTo(const std::string& target);  ///< in the same folder; replaces an existing file
+    bool moveTo(const std::string& target);  ///< within the folder; replaces an existing file
 
 private:
     bool create(const std::string& folder, Access access);
 
-    std::string m_path;  ///< empty once it was moved
+    std::string m_path;  ///< empty after moveTo()
     int m_descriptor = -1;
 };
 
-/// Writes all bytes, in as many steps as needed. If it returns false, errno has the reason.
+/// Writes all bytes, in as many steps as needed. If the function returns false, errno has the reason.
 bool writeAll(int file, std::string_view bytes);
 
-/// Returns false if the disk reports an error, but true if the file system cannot sync.
+/// Returns false if the disk reports an error. Returns true if the file system has no sync.
 bool syncFile(int file);
 
-/// Makes new names in the folder survive a power failure. Returns true also if the user may not read the
-/// folder, which then cannot be synced.
+/// Makes new names in the folder survive a power failure. If the user may not read the folder, it cannot be
+/// synced, and the function returns true.
 bool syncFolder(const std::string& folder);
 
-/// Throws cv::Exception for an error of the operating system, with the file, the reason and a remedy.
+/// Throws cv::Exception with the file, the reason (an errno) and a remedy.
 [[noreturn]] void failWriting(const std::string& name, int reason);
 
 /// Which files must survive a power failure.
@@ -59,10 +60,10 @@ enum class Sync {
     Replacing,  ///< only a file that replaces another; a new file may be lost
 };
 
-/// Writes to a temporary file with an unpredictable name. keep() moves this file to the target; without
-/// keep() it is removed. A new file has the mode of `access`, a replaced file keeps its mode. A link is
-/// followed and its target replaced. A device, a pipe or the program's output receives the content and is not
-/// replaced.
+/// Writes to a temporary file with an unpredictable name, which keep() moves to the target. If keep() is not
+/// called, the destructor removes the temporary file. A new file has the mode of `access`, a replaced file
+/// keeps the old mode. If the target is a link, the file behind the link is replaced. If the target is a
+/// device, a pipe or the program's output, the content is written to the target.
 class PendingFile {
 public:
     /// Throws cv::Exception with `target` and the system's reason if the file cannot be written, or with
@@ -79,8 +80,8 @@ public:
     void write(std::string_view bytes);                         ///< appends; throws cv::Exception
     void keep(Sync sync = Sync::Always);                        ///< throws cv::Exception
 
-    /// Throws cv::Exception for an error of the operating system, for callers that write to path()
-    /// themselves.
+    /// Throws cv::Exception for `reason`, an errno. Callers that write to the file at path() without write()
+    /// report their errors with this function.
     [[noreturn]] void refuse(int reason) const;
 
 private:
@@ -90,7 +91,7 @@ private:
     std::string m_target, m_folder;
     bool m_exists = false;
     bool m_through = false;  ///< the content is copied to the target, which must not be replaced
-    int m_stream = -1;       ///< standard output or error, if it is the target
+    int m_stream = -1;       ///< descriptor of standard output or error if it is the target, else -1
     std::optional<ScratchFile> m_scratch;
 };
 

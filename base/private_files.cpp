@@ -52,7 +52,7 @@ void tightenOwn(const std::string& path) {
 int openPrivate(const std::string& path, int flags) {
     const int file =
         open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0600);
-    if (file < 0) failTo(path, "opened for writing", errno);  // fails also for a pipe without a reader
+    if (file < 0) failTo(path, "opened for writing", errno);  // also fails for a pipe without a reader
     struct stat there {};
     const bool ours = fstat(file, &there) == 0 && S_ISREG(there.st_mode) && there.st_uid == geteuid();
     if (ours && (there.st_mode & 0077) != 0) static_cast<void>(fchmod(file, there.st_mode & 07700));
@@ -81,7 +81,7 @@ namespace {
 
 constexpr const char* kWorkPrefix = ".work-";
 
-/// Opens and locks a folder. Returns -1 if another process has the lock.
+/// Opens and locks a folder. Returns -1 if that fails, for example because another process has the lock.
 int lockFolder(const fs::path& folder) {
     const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (file < 0 || flock(file, LOCK_EX | LOCK_NB) == 0) return file;
@@ -91,7 +91,7 @@ int lockFolder(const fs::path& folder) {
 
 void removeAbandonedFolders(const fs::path& beside) {
     constexpr int kYoung = 60;  // seconds; a younger folder may not be locked yet
-    // If listing fails halfway, a later task removes the rest.
+    // If listing fails halfway, a later WorkFolder removes the remaining folders.
     std::error_code error;
     for (fs::directory_iterator at(beside, error), end; !error && at != end; at.increment(error)) {
         struct stat about {};

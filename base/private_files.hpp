@@ -22,8 +22,8 @@ void createFilesPrivately();
 /// between fork() and exec().
 void restoreFileMode() noexcept;
 
-/// Removes the rights of other users from a file or folder of the user, if it exists. Ignores failures.
-/// Neither follows a link nor opens the file.
+/// If `path` is a file or folder of this user, removes all rights of other users. Ignores failures. Does not
+/// follow a link, and does not open the file for reading or writing.
 void tightenOwn(const std::string& path);
 
 /// Creates the folder and its parents, each with the mode of `access`.
@@ -36,12 +36,12 @@ inline void makePrivateFolders(const std::string& path) {
 /// Atomically replaces `path` with a file of these bytes: temporary file, sync, rename.
 void writeAtomically(const std::string& path, std::string_view bytes, Access access = Access::Owner);
 
-/// A folder (0700) for the files of a task, next to the task's result; removed with the object. The folder is
-/// locked while in use, so a later WorkFolder in the same place removes only folders that killed programs
-/// left.
+/// A temporary folder (0700) for the files of a task, next to the task's result. The destructor removes the
+/// folder. The folder is locked while in use, so a later WorkFolder in the same place removes only folders
+/// that killed programs left.
 class WorkFolder {
 public:
-    /// Creates `beside` too, if necessary.
+    /// Creates the temporary folder in the folder `beside`, and creates `beside` if it does not exist.
     explicit WorkFolder(const std::string& beside);
     ~WorkFolder();
     WorkFolder(const WorkFolder&) = delete;

@@ -30,7 +30,7 @@ public:
     uint64_t next() { return mixSeed(m_state += 0x9E3779B97F4A7C15ull); }
     double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
     double uniform(double low, double high) { return low + (high - low) * uniform(); }
-    /// 0 .. count-1
+    /// Returns a number from 0 to count - 1.
     int below(int count) { return static_cast<int>(uniform() * count); }
     bool chance(double probability) { return uniform() < probability; }
 

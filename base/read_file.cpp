@@ -20,7 +20,7 @@ namespace {
     CV_Error(cv::Error::StsError, printable(path) + " " + reason);
 }
 
-/// Reads `size` bytes, or fewer if the file shrinks meanwhile.
+/// Reads `size` bytes, or fewer if another program shortens the file during the read.
 std::string readAll(int file, std::size_t size, const std::string& path) {
     std::string bytes(size, '\0');
     std::size_t at = 0;
@@ -35,7 +35,7 @@ std::string readAll(int file, std::size_t size, const std::string& path) {
     return bytes;
 }
 
-/// Returns a descriptor, which the caller must close. `there` becomes the result of fstat().
+/// Opens a regular file. Returns the descriptor, which the caller must close. Sets `there` by fstat().
 int openRegular(const std::string& path, struct stat& there) {
     // O_NONBLOCK, because a pipe would block the program here until another process writes to it.
     const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

@@ -1,4 +1,4 @@
-// Reads untrusted files, whole or by lines.
+// Reads untrusted files, completely or line by line.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ public:
     /// cannot be read. Throws cv::Exception if the line is too long.
     bool next(std::string& line);
     bool failed() const { return std::ferror(m_file.get()) != 0; }
-    /// Whether the last line ended with a line break.
+    /// Whether the line of the most recent next() ended with a line break.
     bool whole() const { return m_whole; }
 
 private:

@@ -52,7 +52,7 @@ void RowFile::refuse(int reason) const {
 void RowFile::add(std::string_view row) {
     if (!writeAll(m_file, row)) {
         const int reason = errno;
-        cut(m_file, m_length);  // half a row would be read as a row; truncating works on a full disk too
+        cut(m_file, m_length);  // removes an incomplete row; truncating works even if the disk is full
         refuse(reason);
     }
     m_length += row.size();

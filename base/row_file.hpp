@@ -1,4 +1,4 @@
-// A file that grows by whole rows: tables and logs that are useful before they are finished.
+// A file that grows by complete rows: tables and logs that can be read before they are finished.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace mpm {
 /// system's reason.
 class RowFile {
 public:
-    /// Begins a new file with these rows; an existing file is replaced only after the rows are written.
+    /// Begins a new file with these rows. Replaces an existing file only after the rows are written.
     RowFile(const std::string& path, std::string_view rows, Access access = Access::Owner);
-    /// Continues a file after its first `length` bytes; drops the rest.
+    /// Continues an existing file: truncates it to `length` bytes, then appends rows.
     RowFile(const std::string& path, std::uintmax_t length);
     ~RowFile();
     RowFile(const RowFile&) = delete;

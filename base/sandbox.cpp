@@ -16,7 +16,7 @@
 #include "base/memory_use.hpp"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // shadow memory takes terabytes of address space
+constexpr bool kSanitized = true;  // no memory limit: shadow memory takes terabytes of address space
 #else
 constexpr bool kSanitized = false;
 #endif

@@ -31,12 +31,12 @@ std::vector<std::string> enterSandbox(const Sandbox& sandbox);
 std::string sandboxSupport();
 
 /// Lists up to 4096 entries of a folder: files and folders whose names do not begin with a dot, without
-/// links. Empty if the folder cannot be opened; throws cv::Exception if listing fails halfway.
+/// links. Returns none if the folder cannot be opened; throws cv::Exception if listing fails halfway.
 std::vector<std::string> visibleEntries(const std::string& folder);
 
 namespace detail {
 
-/// Return the reason for a failure; empty after success.
+/// Both functions return the reason for a failure, or an empty text after success.
 std::string enterLandlock(const Sandbox& sandbox);
 std::string enterCallFilter();
 /// Returns 0 if the kernel has no Landlock.

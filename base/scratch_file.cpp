@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::string_view kBegin = ".mpm-", kEnd = ".part", kDigits = "0123456789abcdef";
 constexpr size_t kRandom = 8;            // bytes
-constexpr std::time_t kAbandoned = 600;  // seconds without a write; needed because a file that other code
-                                         // replaced has no lock
+constexpr std::time_t kAbandoned = 600;  // seconds without a write; the lock alone is not enough: a file
+                                         // that replaced the original has no lock
 
 /// Returns an unpredictable name; empty if the system has no random numbers.
 std::string hiddenName() {
@@ -61,8 +61,8 @@ void removeIfAbandoned(const std::string& path) {
     close(file);
 }
 
-/// Lists each folder only once per process, because a folder may have thousands of images. Keeps files that
-/// cannot be examined.
+/// Removes files that killed programs left in a folder. Lists each folder only once per process, because a
+/// folder may have thousands of images. Keeps files that cannot be opened.
 void removeAbandoned(const std::string& folder) {
     static std::mutex mutex;
     static std::set<std::string> seen;
@@ -115,7 +115,7 @@ bool ScratchFile::create(const std::string& folder, Access access) {
     const std::string name = hiddenName();
     if (name.empty()) return true;
     m_path = folder + '/' + name;
-    // The system applies the umask. A thread cannot read the umask without changing it.
+    // Lets the system apply the umask: a program cannot read the umask without changing it.
     m_descriptor = open(m_path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
                         access == Access::Owner ? 0600 : 0666);
     if (m_descriptor < 0) m_path.clear();
@@ -147,7 +147,7 @@ bool ScratchFile::flush() const {
     return second >= 0 && (close(second) == 0 || errno == EINTR);
 }
 
-/// Opens the file by path, because other code may have replaced it.
+/// Opens the file by path, because other code may have replaced the file at this path.
 bool ScratchFile::sync() const {
     const int file = open(m_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (file < 0) return false;

@@ -1,7 +1,7 @@
 // A benchmark of false alarms in scripted streets (rain, insects, ...). Compares alarms from our tracked
 // objects with alarms from OpenCV's MOG2 at the same recall.
 //   mpm_bench_alarms [STREETS [SECONDS [MODEL [FIRST]]]]
-// The exit status is 1 unless MOG2 raises at least 5 times as many false alarms as our objects.
+// The exit status is 1 if MOG2 raises less than 5 times as many false alarms as our objects.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -30,7 +30,7 @@ using mpm::pipeline::regionObjects;
 
 constexpr double kRate = 5, kWarmUp = 10, kBar = 5;  // frames a second; seconds in which MOG2 learns; ratio
 constexpr double kLeastVisible = .5;                 // share of an object that must be in sight
-constexpr int kLeastSide = 16, kLeastFrames = 5;     // least side of a box in pixels; frames so visible
+constexpr int kLeastSide = 16, kLeastFrames = 5;     // least side of a box in pixels; least visible frames
 constexpr double kOwnHold = .5;
 constexpr int kResampled = 2000;
 const cv::Size kSize(640, 480);
@@ -209,8 +209,8 @@ public:
                     m_ways.push_back({1 + search, smallest, hold});
     }
 
-    /// Scores our alarms and those of MOG2 in all streets. MOG2 gets the setting with the fewest false alarms
-    /// of those that recall as many objects as we do.
+    /// Scores our alarms and those of MOG2 in all streets. Of the settings of MOG2 that recall as many
+    /// objects as we do, uses the setting with the fewest false alarms.
     void measure(const std::string& script, int first, int streets, double seconds) {
         Row row;
         std::vector<std::vector<Score>> peers(m_ways.size());

@@ -10,7 +10,7 @@ namespace {
 
 using namespace mpm;
 
-// Returns the options of the ViT (T, S, B or L) with so many heads.
+// Returns the options of the ViT (T, S, B or L) with this number of heads.
 test::EncoderOptions vit(int heads) {
     test::EncoderOptions o;
     o.heads = heads, o.headSize = 64, o.hidden = 4 * o.dim(), o.blocks = heads == 16 ? 24 : 12;

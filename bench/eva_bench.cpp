@@ -233,7 +233,7 @@ private:
     test::EncoderOptions m_blocks;
     Chain m_chain;
     cv::Mat m_tokens, m_injected;
-    std::vector<int> m_searched;  ///< tokens among which each stage looks for pairs
+    std::vector<int> m_searched;  ///< number of tokens among which each stage searches for pairs
 };
 
 }  // namespace

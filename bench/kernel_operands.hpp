@@ -80,7 +80,7 @@ struct OperandsI8 : ProductOperands<PackedWeightsI8> {
     std::vector<float> scales;
 };
 
-// Returns the peak rate of this machine: the best of many runs of a product that fits into the caches.
+// Returns the peak rate of this machine: the best rate of many runs of a product that fits into the caches.
 template <class Product>
 double peakFlops() {
     static const double peak = [] {

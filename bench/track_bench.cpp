@@ -24,7 +24,8 @@ void print(const char* light, int rate, const std::vector<mpm::pipeline::TrackCo
     std::fflush(stdout);
 }
 
-/// Returns whether the bar is reached. Each light has other streets, because light changes no box.
+/// Returns whether the bar is reached. Each light uses other streets, because light does not change boxes, so
+/// the same streets would give the same result.
 bool measure(const char* light, int firstSeed, int streets, double seconds) {
     std::map<int, std::vector<mpm::pipeline::TrackCounts>> byRate;
     for (int i = 0; i < streets; ++i) {

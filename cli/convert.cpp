@@ -106,7 +106,7 @@ int tuneOutput(const ConvertOptions& o) {
     return tuneAndReport(request);
 }
 
-/// Returns `value` if the text is the first word, `other` if it is the second.
+/// Returns `value` if the text is `first`, or `other` if it is `second`. Rejects any other text.
 template <typename Value>
 Value choose(const std::string& option, const std::string& text, const char* first, const char* second,
              Value value, Value other) {
@@ -217,7 +217,7 @@ std::string listOf(const std::vector<int>& values) {
     return text;
 }
 
-/// Prints the chosen merging; if it was chosen by default, also an alternative.
+/// Prints method and blocks of the merging. If the user did not choose them, also prints an alternative.
 void printMerging(const models::Conversion& c) {
     std::cout << "merging    " << (c.method == "mpm" ? "" : printable(c.method, 200) + " ")
               << "before blocks " << (c.schedule.empty() ? "none" : listOf(c.schedule)) << '\n';
@@ -239,8 +239,8 @@ void printConversion(const ConvertOptions& o, const models::Conversion& c) {
     std::cout << "written    " << printable(o.output) << std::endl;
 }
 
-// Makes the heap keep freed memory, because comparing a large model with its export frees and allocates
-// thousands of large tensors, whose pages the system would provide and clear again each time.
+// Makes the heap keep freed memory. The comparison of a large model with its export allocates and frees
+// thousands of large tensors; without this setting, the system would clear their pages each time.
 void keepFreedMemory() {
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
@@ -248,8 +248,8 @@ void keepFreedMemory() {
 #endif
 }
 
-/// Enters a sandbox, for models from untrusted sources. If the output is not a regular file, the result is
-/// first written to the folder for temporary files.
+/// Enters a sandbox, for models from untrusted sources. If the output is a device or pipe, also allows
+/// writing to the folder for temporary files, because the result is first written there.
 void enterSandboxFor(const ConvertOptions& o) {
     namespace fs = std::filesystem;
     std::error_code error;

@@ -48,7 +48,7 @@ pipeline::Network smallNetwork() {
     return pipeline::Network(model);
 }
 
-/// Runs a small encoder, because a device that was compiled in may still not work.
+/// Runs a small encoder, because a device that this build supports may not work on this machine.
 std::string tryDevice(Device device, Precision precision) {
     try {
         pipeline::Network network = smallNetwork();

@@ -62,8 +62,8 @@ std::string verbOf(const CLI::App& app) {
     return chosen.empty() ? "mpm" : "mpm " + chosen.front()->get_name();
 }
 
-/// Adds the verb by which the build writes manual pages and completions. The empty group hides the verb from
-/// users.
+/// Adds the verb that the build runs to write manual pages and completions. The empty group hides the verb
+/// from users.
 void addDocuments(CLI::App& app, Action& action) {
     CLI::App* verb = app.add_subcommand("documents", "Write manual pages and shell completions")->group("");
     auto folder = std::make_shared<std::string>();
@@ -96,7 +96,7 @@ int run(int argc, char** argv) {
     CLI::App app{"Mutual Pair Merging: faster vision transformers in OpenCV. 'mpm VERB --help' has examples.",
                  "mpm"};
 #if CLI11_VERSION_MAJOR * 100 + CLI11_VERSION_MINOR >= 205
-    // These versions of CLI11 would join the lines of examples, and print long options far from short
+    // By default, CLI11 since 2.5 joins the lines of examples, and prints long options far from short
     // options.
     app.get_formatter()->enable_footer_formatting(false);
     app.get_formatter()->long_option_alignment_ratio(0.2F);
@@ -142,7 +142,7 @@ int guarded(int argc, char** argv) {
     }
 }
 
-/// Whether the reader of the results closed the pipe, as `head` does; this is not an error.
+/// Whether the reader of the results closed the pipe, as `head` does. The program then ends without an error.
 bool readerIsGone() {
     pollfd out{STDOUT_FILENO, POLLOUT, 0};
     return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
@@ -170,6 +170,6 @@ int main(int argc, char** argv) {
         cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
     const int status = mpm::cli::delivered(mpm::cli::guarded(argc, argv));
     if (mpm::pipeline::anyLeftBehind())
-        std::_Exit(status);  // a thread still uses objects that would be destroyed
+        std::_Exit(status);  // skips destructors: a thread still uses global objects
     return status;
 }

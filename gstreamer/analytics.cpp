@@ -84,7 +84,7 @@ static void addSegmentation(GstAnalyticsRelationMeta*, const FrameFigures&) {}
 
 void addAnalytics(GstBuffer* buffer, const FrameFigures& figures) {
     if (figures.objects.empty() && figures.labels.empty()) return;
-    GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(buffer);  // of an earlier element
+    GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(buffer);  // null if there is none
     if (meta == nullptr) meta = gst_buffer_add_analytics_relation_meta(buffer);
     addObjects(meta, figures);
     addSegmentation(meta, figures);

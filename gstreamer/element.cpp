@@ -47,14 +47,14 @@ enum Property : guint {
     kObjects,
 };
 
-/// The C++ part of an element; separate, because GObject calls no constructors.
+/// The C++ members of an element, in a separate struct because GObject calls no C++ constructors.
 struct State {
     std::mutex guard;  ///< for `settings` and `changed`, because any thread may set properties
     Settings settings;
     bool changed = false;
     std::unique_ptr<Engine> engine;    ///< used by the streaming thread only
-    FrameFigures figures;              ///< of the last frame
-    std::atomic<bool> flushed{false};  ///< whether the stream was flushed since the last frame
+    FrameFigures figures;              ///< of the previous frame
+    std::atomic<bool> flushed{false};  ///< whether the stream was flushed since the previous frame
     std::atomic<GstClockTime> latency{0};
 };
 
@@ -229,7 +229,8 @@ static GstCaps* transformCaps(GstBaseTransform* transform, GstPadDirection direc
     return both;
 }
 
-/// Announces the time of a frame as the latency if it differs much from the last announced latency.
+/// Announces the processing time of a frame as the latency, if it differs much from the latency announced
+/// before.
 static void updateLatency(MpmSegment* self, double milliseconds) {
     const auto now = static_cast<GstClockTime>(milliseconds * GST_MSECOND);
     const GstClockTime before = self->state->latency;

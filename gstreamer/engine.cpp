@@ -96,7 +96,7 @@ void Engine::applyEncoder(const Settings& settings) {
              [&] { encoder.setReuse(mpm::reuseFrom(settings.reuse, m_segmenter.network().reuse())); });
 }
 
-/// Sets the classes and the threshold of objects. All tracks start again.
+/// Sets the classes and the threshold of objects. Drops all tracks.
 void Engine::applyObjects(const Settings& settings) {
     std::vector<std::string> names;
     std::istringstream parts(settings.objects);
@@ -142,7 +142,7 @@ std::vector<FrameObject> Engine::follow(const pipeline::Segmentation& found, dou
     std::vector<Detection> boxes = found.detections;
     if (!found.labels.empty()) boxes = pipeline::regionObjects(found.labels, m_classes, 0, found.scores);
     pipeline::keepClasses(boxes, m_classes);
-    // If buffers have no times, uses the time since the last buffer.
+    // If buffers have no times, uses the time since the previous buffer.
     if (!std::isfinite(seconds)) seconds = m_lastSeconds + m_sinceLast.seconds();
     if (seconds < m_lastSeconds) restart();  // after a seek without a flush
     m_lastSeconds = seconds;
@@ -211,7 +211,7 @@ void Engine::addShares(const pipeline::Segmentation& found, FrameFigures& figure
     pipeline::AlertInput input;
     input.labels = figures.classes;
     input.classShares = figures.shares;
-    // Uses stream time, because a file may run faster or slower than a camera.
+    // The hold time of alerts counts in stream time, because a file may run faster or slower than a camera.
     const std::chrono::duration<double> time(m_lastSeconds);
     using Clock = pipeline::AlertWatch::Clock;
     figures.alerts =

@@ -37,7 +37,7 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// An object in a frame. An object that is not tracked, or not yet, has no identity.
+/// An object in a frame. Only a tracked object has an identity.
 struct FrameObject {
     Detection found;
     std::string name;
@@ -83,7 +83,7 @@ private:
     void addShares(const pipeline::Segmentation& found, FrameFigures& figures);
 
     pipeline::Segmenter m_segmenter;
-    std::vector<int> m_schedule;  ///< the model's own
+    std::vector<int> m_schedule;  ///< of the model file
     Settings m_settings;
     pipeline::AlertWatch m_alerts;
     std::vector<int> m_classes;  ///< classes of the objects

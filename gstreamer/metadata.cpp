@@ -43,7 +43,7 @@ void registerMeta() {
 }
 
 void addMeta(GstBuffer* buffer, const FrameFigures& figures) {
-    // Removes the meta of an earlier mpmsegment, because readers find the first meta.
+    // Removes the meta of an earlier mpmsegment element, because readers would find that meta first.
     if (GstCustomMeta* before = gst_buffer_get_custom_meta(buffer, kMetaName))
         gst_buffer_remove_meta(buffer, &before->meta);
     GstCustomMeta* meta = gst_buffer_add_custom_meta(buffer, kMetaName);

@@ -42,8 +42,8 @@ void writeScreenshot(mpm::gui::MainWindow& window, const QString& file) {
     QCoreApplication::exit(written ? 0 : 1);
 }
 
-/// Writes the screenshot after `options.after` seconds, as soon as image and overlay show the same frame, but
-/// at most 20 seconds later.
+/// Writes the screenshot as soon as image and overlay show the same frame, but not before `options.after`
+/// seconds. After 20 more seconds, writes the screenshot in any case.
 void scheduleScreenshot(mpm::gui::MainWindow& window, const mpm::gui::Options& options) {
     constexpr int kLatest = 20'000;  // milliseconds
     const int after = static_cast<int>(options.after * 1000);
@@ -62,7 +62,8 @@ void scheduleScreenshot(mpm::gui::MainWindow& window, const mpm::gui::Options& o
                      [state](const mpm::gui::LiveFrame& live) { state->frame = live.number; });
     QObject::connect(&window.engine(), &mpm::gui::Engine::rendered, due,
                      [due, state, write](const mpm::gui::RenderedFrame& drawn) {
-                         // In the next turn of the event loop, the views show the overlay.
+                         // Waits for the next turn of the event loop, because only then do the views show the
+                         // overlay.
                          if (!due->isActive() && drawn.analysis->frame.number == state->frame)
                              QTimer::singleShot(0, due, write);
                      });
@@ -72,7 +73,7 @@ void scheduleScreenshot(mpm::gui::MainWindow& window, const mpm::gui::Options& o
 }  // namespace
 
 int main(int argc, char** argv) {
-    // Is first, because a child process that converts a model needs no window, D-Bus or profile.
+    // This check is first, because a child process that converts a model needs no window, D-Bus or profile.
     if (mpm::models::isContainedCall(argc, argv)) return mpm::models::containedMain(argc, argv);
     mpm::createFilesPrivately();
     mpm::useOneHeap();
@@ -87,7 +88,7 @@ int main(int argc, char** argv) {
     // Options are parsed before the QApplication exists, because --help must not need a display.
     const mpm::gui::ParsedOptions parsed = mpm::gui::parseOptions(arguments, mpm::gui::viewKeys());
     if (parsed.exit >= 0) {
-        // Masks passwords, because an error message quotes the wrong argument, which may be an address.
+        // Masks passwords, because an error message quotes the invalid argument, which may be an address.
         const std::string message = parsed.message.trimmed().toStdString();
         const std::string line =
             parsed.exit == 0 ? message : mpm::printable(mpm::pipeline::redacted(message), 1000);
@@ -102,7 +103,7 @@ int main(int argc, char** argv) {
     mpm::gui::UnixSignals signals_;
     QObject::connect(&signals_, &mpm::gui::UnixSignals::endWanted, &shown, [&shown] {
         shown.window().close();
-        QCoreApplication::quit();  // also if a dialog keeps the application running
+        QCoreApplication::quit();  // an open dialog would keep the application running
     });
     if (!parsed.options.screenshot.isEmpty()) scheduleScreenshot(shown.window(), parsed.options);
     return QApplication::exec();

@@ -9,8 +9,8 @@
 namespace mpm::street {
 namespace {
 
-/// The cumulative sum of a Poisson distribution. draw() inverts the sum, so that a sample needs only a random
-/// number and a short search.
+/// The cumulative sum of a Poisson distribution. draw() inverts the sum, so it needs only a random number and
+/// a short search.
 struct PoissonTable {
     int first = 0;  ///< number of events at cumulative[0]
     std::vector<double> cumulative;
@@ -45,7 +45,7 @@ void check(const cv::Mat& image, const NightParameters& parameters) {
 
 cv::Mat night(const cv::Mat& image, const NightParameters& parameters, uint64_t seed) {
     check(image, parameters);
-    std::vector<PoissonTable> photons;  // an 8-bit image has only 256 means
+    std::vector<PoissonTable> photons;  // a table for each of the 256 pixel values
     for (int value = 0; value < 256; ++value) {
         photons.emplace_back(parameters.luminance * value / 255.0 * parameters.photons);
     }

@@ -10,7 +10,7 @@
 namespace mpm::street {
 namespace {
 
-/// An object that passes once in each period, along a different path each time.
+/// The state of an object that passes once in each period, along a different path each time.
 struct Passage {
     double share = 0;  ///< share of the path that the object has passed
     Random random;

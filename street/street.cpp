@@ -43,9 +43,9 @@ class Owners {
 public:
     explicit Owners(cv::Size frame) : m_owner(frame, CV_32S, cv::Scalar(-1)) {}
 
-    /// Adds an actor. The caller must add actors from far to near. As in the labels, an actor owns a pixel if
-    /// at least half of the pixel shows the actor. `inBackdrop`: whether the backdrop's depth includes the
-    /// actor.
+    /// Adds an actor. The caller must add actors from far to near. As in the labels, a pixel belongs to an
+    /// actor if at least half of the pixel shows the actor. `inBackdrop`: whether the backdrop's depth
+    /// includes the actor.
     void add(const Sprite& sprite, const Backdrop& backdrop, const Actor& actor, bool inBackdrop) {
         const int n = backdrop.samples, index = static_cast<int>(m_objects.size());
         StreetObject object{actor.id, actor.label, {}, 0};

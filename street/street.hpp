@@ -15,20 +15,20 @@ struct StreetObject {
     std::int64_t id = 0;  ///< 1 or more; the same in all frames while the object is in the street
     int label = 0;        ///< CamVid's id
     cv::Rect box;         ///< of the whole object inside the frame, including hidden parts
-    double visible = 1;   ///< share of the object's pixels in the frame that are not hidden
+    double visible = 1;   ///< share of the object's pixels in the frame that nothing hides
 };
 
 struct StreetFrame {
     cv::Mat image;   ///< CV_8UC3, BGR
     cv::Mat labels;  ///< CV_8U, CamVid's ids; every pixel has a label
     double hour = 12;
-    std::vector<StreetObject> objects;  ///< with at least a pixel, even hidden; sorted by id
+    std::vector<StreetObject> objects;  ///< with at least a pixel in the frame, even if hidden; sorted by id
 };
 
 /// The same size, seed, hour and seconds always give the same frame. Not thread-safe.
 class Street {
 public:
-    /// `samples` x `samples` rays are computed for each pixel: 2 smooths edges, 1 is faster.
+    /// Computes `samples` x `samples` rays for each pixel: 2 smooths edges, 1 is faster.
     Street(cv::Size size, uint64_t seed, int samples = 2);
     ~Street();
     Street(Street&&) noexcept;
@@ -46,7 +46,7 @@ private:
 };
 
 struct NightParameters {
-    double luminance = 0.35;  ///< factor by which values 0..1 are darkened
+    double luminance = 0.35;  ///< factor that darkens values 0..1
     double photons = 250;     ///< photons counted at the value 1
     double deviation = 0.01;  ///< of Gaussian noise, for values 0..1
 };
@@ -55,7 +55,7 @@ struct NightParameters {
 /// noise.
 cv::Mat night(const cv::Mat& image, const NightParameters& parameters, uint64_t seed);
 
-/// Scripts that may raise false alarms: rain, insects, and lights and shadows of things outside the frame.
+/// Effects that may cause false alarms: rain, insects, and lights and shadows of things outside the frame.
 enum class Script {
     None,
     Rain,        ///< streaks over the whole frame
@@ -64,11 +64,11 @@ enum class Script {
     Insects      ///< close to the lens, in light from the camera
 };
 
-/// Paints a script on the frame's image. Labels and objects do not change. The same seed and seconds always
+/// Paints the effect on the frame's image. Labels and objects do not change. The same seed and seconds always
 /// give the same image.
 void paintScript(Script script, double seconds, uint64_t seed, StreetFrame& frame);
 
-/// The hour at which a clip begins, and the camera's noise in the light of that hour.
+/// The light of a clip: the hour at which the clip begins, the camera's noise at this hour, and an effect.
 struct ClipLight {
     double hour = 13;
     NightParameters noise;

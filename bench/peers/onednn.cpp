@@ -20,7 +20,7 @@ constexpr int kRuns = 40;
 dnnl::matmul::primitive_desc product(const dnnl::engine& engine, memory::data_type type, memory::dim depth,
                                      memory::dim columns) {
     const memory::desc left({kRows, depth}, type, memory::format_tag::ab);
-    const memory::desc weights({depth, columns}, type, memory::format_tag::any);  // in oneDNN's own layout
+    const memory::desc weights({depth, columns}, type, memory::format_tag::any);  // oneDNN chooses the layout
     const memory::desc out({kRows, columns}, type, memory::format_tag::ab);
 #if DNNL_VERSION_MAJOR >= 3
     return {engine, left, weights, out};
@@ -72,7 +72,7 @@ int main() {
     try {
         std::printf(", \"bf16\": %.1f", bestRate(engine, memory::data_type::bf16));
     } catch (const dnnl::error&) {
-        // This processor multiplies no bf16.
+        // This processor does not support products in bf16.
     }
     std::printf("}\n");
 }

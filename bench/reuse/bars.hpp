@@ -1,4 +1,4 @@
-// The bars (required values) of reuse over time, and the clips on which they are measured.
+// The bars (required values) of reuse, and the clips on which they are measured.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,9 @@ struct Bar {
     std::string light;  ///< of the built-in street; empty for a video
     double rate = 5;
     bool compressed = false;
-    double flops = 0, speed = 0, speedBf16 = 0;  ///< how many times fewer operations; times as fast
-    double loss = 0;                             ///< largest loss, points of mIoU; if labels are known
-    double agreement = 0, worst = 0;             ///< least mean and worst frame, percent; without labels
+    double flops = 0, speed = 0, speedBf16 = 0;  ///< how many times fewer operations; how many times as fast
+    double loss = 0;                             ///< with labels: largest loss, in points of mIoU
+    double agreement = 0, worst = 0;             ///< without labels: least mean, least of a frame, in percent
 };
 
 inline const Bar kBars[] = {

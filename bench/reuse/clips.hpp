@@ -1,4 +1,4 @@
-// Clips for measuring reuse over time.
+// Clips for measuring reuse.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ Clip frozen(const std::string& light, int seed, int frames);
 /// Returns a clip in which every frame shows another street.
 Clip everyFrameNew(int seed, int frames);
 
-/// Returns the clip, with frames that are drawn once and kept.
+/// Returns a copy of the clip that draws each frame only once and keeps it.
 Clip recorded(const Clip& clip);
 
 /// Compresses and decodes a clip with x264, as OpenCV's video writer sets it up. Returns a clip without

@@ -69,7 +69,7 @@ void Contest::see(const street::StreetFrame& shot, bool counts, std::vector<Moti
     const Score before = m_scores[0];
     cv::Mat first, wanted;
     for (size_t i = 0; i < m_methods.size(); ++i) {
-        if (!counts && !m_methods[i].reuses()) continue;  // nothing to warm up
+        if (!counts && !m_methods[i].reuses()) continue;  // other methods need no warm-up
         const cv::Mat output = measure(i, blob, counts);
         if (!counts) continue;
         Score& score = m_scores[i];
@@ -88,7 +88,7 @@ void Contest::see(const street::StreetFrame& shot, bool counts, std::vector<Moti
 
 void MotionGate::see(const street::StreetFrame& shot, const cv::Mat& labels, double ms, double operations) {
     constexpr int kTile = 16;
-    constexpr double kMoves = 4;  // of 255: more than the noise of a tile's mean, by night too
+    constexpr double kMoves = 4;  // of 255: more than the noise of a tile's mean, even by night
     const Stopwatch watch;
     cv::Mat tiles, difference;
     cv::resize(shot.image, tiles, shot.image.size() / kTile, 0, 0, cv::INTER_AREA);

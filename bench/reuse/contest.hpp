@@ -55,8 +55,8 @@ private:
     std::vector<Score> m_scores;
 };
 
-/// The simple way to save work on a fixed camera: computes all tokens if something moves, else repeats the
-/// last computed labels.
+/// A simple way to save work on a fixed camera, for comparison: computes all tokens if something moves,
+/// otherwise repeats the labels of the last computed frame.
 class MotionGate {
 public:
     /// `share`: least share of an image's tiles that must change for a forward.

@@ -52,7 +52,7 @@ public:
                   cv::format("%g", kFaster), faster >= kFaster);
         if (!peer.empty()) {
             const double ms = (before + peerMs(peer)) / 2, own = some.whole / clip.frames;
-            // Only int8 has a bar here.
+            // Only int8 has a required value for this figure.
             lines.add(cv::format("whole network against the peer's %.1f ms", ms), m_name,
                       cv::format("%.1f ms (%.1f outside of the encoder), %.2f times as fast", own,
                                  own - some.encoder / clip.frames, ms / own),

@@ -8,11 +8,11 @@
 
 namespace mpm::bench {
 
-/// Ten minutes of the hour.
+/// The results of ten minutes of the hour.
 struct HourPart {
     double loss = 0;      ///< points of mIoU, against all tokens on the same frames
-    double computed = 0;  ///< mean share of the tokens
-    double resident = 0;  ///< megabytes of the process at the end
+    double computed = 0;  ///< mean share of computed tokens
+    double resident = 0;  ///< resident memory of the process at the end, in MB
 };
 
 constexpr int kHourParts = 6;

@@ -1,4 +1,4 @@
-// A benchmark of reuse over time: speed, quality and memory, compared with required values (bars).
+// A benchmark of reuse: speed, quality and memory, compared with required values (bars).
 //   mpm_bench_reuse [--clips N] [--frames N] [--precision f32,bf16] [--only TEXT] [--video FILE] [--plot
 //   FILE.svg] [--hour N] [--peer COMMAND]
 // Prints Markdown tables; the exit status is 1 if a bar is missed. Full forwards, merging and reuse run in
@@ -58,7 +58,7 @@ private:
     void bars() {
         m_lines.head();
         for (const std::string& precision : m_options.precisions)
-            if (wanted("memory")) measureMemory(precision);  // before any thread
+            if (wanted("memory")) measureMemory(precision);  // before threads start, because it forks
         std::cout
             << "\n| clip | precision | GFLOPs fewer | faster | quality | computed | full | suspended | MPM: "
                "fewer | faster | quality | bars |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n";

@@ -21,8 +21,8 @@ std::string accuracyText(std::optional<double> loss) {
     return " and " + fixedCell(100 * *loss, 2) + " points of mIoU";
 }
 
-/// Returns the table without its least useful columns, so that it fits the terminal. Device, precision and
-/// batch are left out first, if all rows are equal there; a line below the table then names their values.
+/// Returns the table, without the least useful columns if it is wider than the terminal. Leaves out device,
+/// precision and batch first, if all rows have the same value; a line below the table then shows the value.
 std::string fittingTable(Cells cells, int width) {
     std::string same;
     for (const char* name :
@@ -101,7 +101,7 @@ std::string partTable(const std::vector<BenchRow>& rows) {
     cells.push_back({"whole forward"});
     for (const BenchRow& row : rows) {
         if (row.batch != first.batch || row.parts.size() != first.parts.size()) continue;
-        const bool frames = row.method.reuses();  // with reuse, frames differ in cost, so their mean is shown
+        const bool frames = row.method.reuses();  // frames differ in cost, so a median would mislead
         cells[0].push_back(row.method.text + " ms");
         for (size_t part = 0; part < row.parts.size(); ++part)
             cells[part + 1].push_back(fixedCell(frames ? row.parts[part].meanMs() : row.parts[part].ms(), 2));

@@ -21,8 +21,8 @@ public:
     std::optional<double> loss(const pipeline::Method& method, const std::vector<int>& blocks,
                                const std::string& precision) const;
 
-    /// Returns "none", then the few schedules of mutual pairs that have the fewest operations and lose at
-    /// most `most`. Throws Error(kFailed) if there is no such schedule.
+    /// Returns "none" and a few schedules of mutual pairs: of those that lose at most `most`, the schedules
+    /// with the fewest operations. Throws Error(kFailed) if no schedule loses so little.
     std::vector<pipeline::Method> within(double most) const;
 
     bool known() const { return !m_rows.empty(); }
@@ -44,7 +44,8 @@ private:
 std::string benchTable(const std::vector<pipeline::BenchRow>& rows, int width);
 std::string blockTable(
     const std::vector<pipeline::BenchRow>& rows);  ///< tokens and GFLOPs by block, first batch size
-/// Returns times at the first batch size, or a line that explains that OpenCV measured no layers.
+/// Returns the times of the model's parts at the first batch size. If OpenCV measured no layers, returns a
+/// line that explains this.
 std::string partTable(const std::vector<pipeline::BenchRow>& rows);
 std::string batchTable(
     const std::vector<pipeline::BenchRow>& rows);  ///< empty if no batch is larger than one

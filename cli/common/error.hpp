@@ -40,11 +40,11 @@ auto orError(Exit status, const std::string& prefix, const Work& work) {
     }
 }
 
-/// Limits memory from now on: images of more than `bytes` are rejected before they are decoded, and the
-/// process may grow by little more than `bytes`. 0: the default limit for images, and no other limit.
+/// Limits memory after this call: images of more than `bytes` are rejected before they are decoded, and the
+/// process may grow by `bytes` plus 256 MiB. 0: the default limit for images, and no other limit.
 void limitMemory(std::int64_t bytes);
 
-/// Returns the message, which names the limit if there is one.
+/// Returns the message for an allocation that failed. The message names the limit of limitMemory(), if set.
 std::string outOfMemory();
 
 bool memoryIsLimited();

@@ -57,7 +57,7 @@ void writeImage(const std::string& path, const cv::Mat& image) {
     std::vector<uchar> bytes;
     if (!cv::imencode(std::filesystem::path(path).extension().string(), image, bytes))
         throw Error(kFailed, path + ": the image cannot be encoded");
-    // Waiting for the disk after each of thousands of images would take longer than making them.
+    // Does not wait for the disk: for thousands of images, that would take longer than making them.
     writeBytes(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, Sync::Replacing);
 }
 

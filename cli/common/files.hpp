@@ -1,4 +1,4 @@
-// Functions that write result files atomically, so that no half-written file is ever seen.
+// Functions that write result files atomically, so that other programs never see a half-written file.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace mpm::cli {
 
-/// Throws Error if `path` cannot be written to (kFailed) or is a folder (kWrongUse). To be called before a
-/// long measurement.
+/// Throws Error if `path` cannot be written to (kFailed) or is a folder (kWrongUse). Callers check the path
+/// before a long measurement, so that its results are not lost.
 void checkWritable(const std::string& path);
 
 /// Writes a file; follows links, and writes to devices and pipes directly. Throws Error like checkWritable().

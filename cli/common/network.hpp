@@ -1,4 +1,4 @@
-// Functions that open the network of MODEL and the common options, and that read the methods of --compare.
+// Opens the network of MODEL with the common options, and reads the methods of --compare.
 #pragma once
 
 #include <string>

@@ -23,8 +23,8 @@ struct DeviceChoice {
 /// The parsers below throw an Error(kWrongUse) that names `option`, the text and the expected form.
 DeviceChoice parseDevice(const std::string& option, const std::string& text);  ///< cpu, cuda, cuda:N, auto
 Precision parsePrecision(const std::string& option, const std::string& text);  ///< f32 ... auto-fast
-/// Returns the precision of a forward without --precision: MPM_PRECISION, else f32. An invalid MPM_PRECISION
-/// is rejected only by the forward.
+/// Returns the precision of a forward without --precision: MPM_PRECISION, else f32. If MPM_PRECISION is
+/// invalid, also returns f32; the forward then rejects the value.
 Precision usualPrecision();
 /// Returns "f32|tf32|..." for help. `onProcessor`: without precisions that only a GPU has.
 std::string precisionForm(bool onProcessor);
@@ -44,7 +44,7 @@ std::vector<std::string> splitList(const std::string& text, char separator = ','
 struct CommonOptions {
     std::optional<DeviceChoice> device;  ///< absent: MPM_DEVICE, else auto
     std::optional<Precision> precision;  ///< absent: MPM_PRECISION, else f32
-    bool batchIndependent = false;       ///< the bits of an image do not depend on its batch, even on a GPU
+    bool batchIndependent = false;       ///< the bits of a result do not depend on the batch, even on a GPU
     std::optional<std::vector<int>> blocks;  ///< absent: the model's schedule
     std::optional<int> threads;              ///< absent: OpenCV's choice
     std::int64_t maxMemory = 0;              ///< bytes; 0: the defaults
@@ -61,7 +61,7 @@ void addMemoryOption(CLI::App& verb, CommonOptions& options);
 
 void addReuseOption(CLI::App& verb, CommonOptions& options);
 
-/// Adds an option; `parse` reads its text and may throw Error.
+/// Adds an option. Calls `parse` with the option's text; `parse` may throw Error.
 template <typename Parse>
 CLI::Option* addParsed(CLI::App& verb, const std::string& name, const std::string& help,
                        const std::string& form, Parse parse) {

@@ -17,8 +17,8 @@ void addSourceFrom(CLI::App& verb, std::string& file);
 /// a comment. Resolves env: and secret:. Throws Error.
 std::vector<pipeline::Address> sourcesFrom(const std::vector<std::string>& words, const std::string& file);
 
-/// Makes a source without opening it. Reading a frame ends if the user stops the program, and after `longest`
-/// seconds if `longest` is above 0.
+/// Makes a source without opening it. A read of a frame ends early if the user stops the program, or if
+/// `longest` is above 0 and the read takes more than `longest` seconds.
 std::unique_ptr<pipeline::Source> patientSource(const pipeline::Address& address,
                                                 const pipeline::SourceOptions& options, double longest = 0);
 

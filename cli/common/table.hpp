@@ -10,7 +10,8 @@ namespace mpm::cli {
 
 using Cells = std::vector<std::vector<std::string>>;
 
-/// Returns a Markdown table; the first row is the head. Columns are padded, for reading as plain text.
+/// Returns a Markdown table; the first row has the names of the columns. Pads columns, so that the table is
+/// also readable as plain text.
 std::string markdownTable(Cells rows);
 
 /// Returns `value` with `digits` digits after the point; "-" if it is not finite.

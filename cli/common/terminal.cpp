@@ -45,7 +45,7 @@ std::string oneLine(const std::string& text) {
     }
     while (!line.empty() && line.back() == ' ')
         line.pop_back();
-    // Messages of the library already begin with this name, which printError() adds.
+    // Removes the library's prefix, because printError() adds the same prefix.
     const std::string signature = "mpm: ";
     for (size_t at = line.find(signature); at != std::string::npos; at = line.find(signature))
         line.erase(at, signature.size());
@@ -90,7 +90,7 @@ Progress::Progress(std::string unit, std::int64_t total, std::ostream& out, bool
       m_now(std::move(now)),
       m_start(m_now()),
       m_drawn(m_start) {
-    // Drawn now, because the first step may take long.
+    // Draws the line before the first step, because this step may take long.
     const std::string all = m_total > 0 ? " of " + std::to_string(m_total) : "";
     if (m_terminal) m_out << "\r" << m_unit << " 1" << all << " ...\033[K" << std::flush;
 }

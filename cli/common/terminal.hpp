@@ -11,7 +11,7 @@
 
 namespace mpm::cli {
 
-/// Returns `text` on a single line, without OpenCV's decorations.
+/// Returns `text` on a single line, without repeated blanks and without the library's prefix "mpm: ".
 std::string oneLine(const std::string& text);
 
 /// Prints "mpm: ..." to standard error. `text` may quote files and other programs: it is printed on a single
@@ -21,12 +21,12 @@ void printError(const std::string& text);
 /// Prints "mpm: warning: ..." in the same way.
 void warn(const std::string& text);
 
-/// From now on, Ctrl-C and SIGTERM only set a flag, so that files are completed. The program ends at a second
-/// signal, or a minute after the first.
+/// After this call, Ctrl-C and SIGTERM only set the flag of stopRequested(), so that files can be completed.
+/// A second signal ends the program at once; without a second signal, it ends at most a minute later.
 void catchStopSignals();
 bool stopRequested();
 
-/// Returns the columns of the terminal that standard output goes to, or COLUMNS; 0: no terminal.
+/// Returns COLUMNS if it is set, else the columns of the terminal of standard output; 0: no terminal.
 int terminalWidth();
 
 /// A line of progress on standard error, redrawn a few times a second; in a file or a pipe, a new line every
@@ -37,7 +37,8 @@ public:
 
     /// `unit`: such as "frame"; `total`: number of units, negative if unknown.
     Progress(std::string unit, std::int64_t total);
-    /// For tests: prints to `out`, as to a terminal if `terminal` is true, and takes the time from `now`.
+    /// For tests: prints to `out`, and calls `now` for the time. `terminal`: whether to treat `out` as a
+    /// terminal.
     Progress(std::string unit, std::int64_t total, std::ostream& out, bool terminal,
              std::function<Clock::time_point()> now);
     ~Progress();

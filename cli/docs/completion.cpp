@@ -26,7 +26,7 @@ std::vector<std::string> optionNames(const DeclaredVerb& verb) {
     return names;
 }
 
-/// Returns the special words that can be given as a model or a source.
+/// Returns the words that a model or source argument accepts besides files, such as "default".
 std::vector<std::string> specialWords(const DeclaredVerb& verb) {
     std::vector<std::string> words;
     for (const DeclaredOption& position : verb.positions) {

@@ -25,7 +25,7 @@ public:
         const cv::Rect2d& box = found.box;
         const cv::Size& size = found.mask.size;
         Json json = {{"image_id", found.image}, {"category_id", found.category}, {"score", found.score}};
-        // If there were a box too, COCO's code would use the box's area as the mask's.
+        // Writes no box next to a mask, because COCO's code would then use the box's area as the mask's area.
         if (found.mask.runs.empty())
             json["bbox"] = {box.x, box.y, box.width, box.height};
         else

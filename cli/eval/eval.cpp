@@ -42,11 +42,12 @@ ROOT/images/validation and ROOT/annotations/validation; cityscapes ROOT/leftImg8
 ROOT/JPEGImages, SegmentationClassContext and ImageSets/SegmentationContext.
 Exit status 1 if images could not be used: they are named and left out.)";
 
-/// Returns the folder of a setting's labels; if there are several settings, each has its own folder.
+/// Returns the folder of a setting's labels. If there are several settings, each has a separate folder.
 std::string labelsFolder(const EvalOptions& options, const pipeline::Setting& setting, size_t settings) {
     if (settings < 2) return options.saveLabels;
     const pipeline::EvalRequest& request = options.request;
-    // Uses the method as the user wrote it; for the model's own method, the name without parameters.
+    // The folder is named like the method that the user wrote. The model's method has no parameters in the
+    // name.
     const bool own = setting.method.isOwn() && !setting.method.reuses();
     std::string name = own ? setting.method.shortName() : setting.method.text;
     if (request.precisions.size() > 1) name += "-" + pipeline::precisionName(setting.precision);

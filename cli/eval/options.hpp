@@ -23,7 +23,7 @@ struct EvalOptions {
     std::string saveDetections;
     std::string iou = "bbox";
     std::string truth;          ///< true tracks: a file or a folder
-    std::optional<int> frames;  ///< length of a sequence; absent: the last frame in either file
+    std::optional<int> frames;  ///< length of a sequence; absent: the highest frame number in both files
 };
 
 /// Reads a shard, i/n. Throws Error(kWrongUse).
@@ -35,15 +35,15 @@ bool scoresFiles(const EvalOptions& options);
 /// Checks the options as far as possible without reading a file. Throws Error(kWrongUse).
 void checkUsage(const EvalOptions& options);
 
-/// Prints which part of the data set the tables below show. Does nothing for a whole data set.
+/// If `shard` has a value, prints which part of the data set the tables below show.
 void printShard(const std::optional<pipeline::Shard>& shard);
 
 /// Warns that the shard is empty, because there are more shards than groups of images. Returns the exit
 /// status.
 int reportEmptyShard();
 
-/// Opens the network with this precision. Without --precision, the network uses MPM_PRECISION, so the caller
-/// must give that precision. Throws Error.
+/// Opens the network with this precision. Without --precision, ignores `precision` (the network uses
+/// MPM_PRECISION), so the caller must then pass usualPrecision(). Throws Error.
 pipeline::Network openFor(const EvalOptions& options, Precision precision);
 
 /// Measures a detector, or joins the counts of shards. Returns the exit status. @throws Error,

@@ -24,7 +24,7 @@ using Rows = std::vector<const EvalRow*>;
 
 constexpr size_t kMostCurves = 8;  ///< more colours would be too similar
 
-/// Returns the rows by day, or those of the first night if no row is by day.
+/// Returns the rows by day. If there are none, returns the rows of the first night.
 Rows firstLight(const EvalSummary& summary) {
     Rows rows;
     for (const EvalRow& row : summary.rows)
@@ -87,7 +87,7 @@ Figure tokensFigure(const EvalSummary& summary) {
     return {"Tokens per stage", {panel}, {720, 360}};
 }
 
-/// Returns the shares in percent, up to the largest distance that a panel shows.
+/// Returns a series of the shares in percent by distance, up to the largest distance that a panel shows.
 PlotSeries shareSeries(const std::string& name, const std::vector<double>& shares) {
     constexpr size_t kFarthest = 16;
     PlotSeries series;
@@ -109,13 +109,13 @@ Figure distanceFigure(const EvalSummary& summary) {
     PlotPanel panel{"Distance between tokens that merge", "patches, centre to centre (1: neighbours)",
                     "share of merges, %"};
     panel.fromZero = true;
-    std::vector<std::string> seen;  // a setting of each method is enough
+    std::vector<std::string> seen;  // shows only the first setting of each method
     for (const EvalRow* row : firstLight(summary)) {
         if (row->joins.empty() || std::count(seen.begin(), seen.end(), row->method) > 0) continue;
         seen.push_back(row->method);
         if (row->joins.size() <= 2) {
             for (size_t stage = 0; stage < row->joins.size(); ++stage) {
-                const bool known = stage < row->schedule.size();  // false if the last frame ran all tokens
+                const bool known = stage < row->schedule.size();  // false if the final frame merged nothing
                 panel.series.push_back(
                     shareSeries(row->text + (known ? ", block " + std::to_string(row->schedule[stage]) : ""),
                                 sharesOf(row->joins[stage])));
@@ -182,7 +182,8 @@ Figure depthFigure(const EvalSummary& summary) {
         line.points.push_back({double(row->schedule[0]), miou});
         single.points.push_back({row->gflops(), miou, 0, 0, shortText(*row)});
     }
-    // Labels the published schedule, and each schedule that no other beats in both operations and mIoU.
+    // Labels the published schedule, and each schedule that no other schedule beats in both operations and
+    // mIoU.
     for (const EvalRow* row : pairs) {
         const bool beaten = std::any_of(pairs.begin(), pairs.end(), [&](const EvalRow* other) {
             return other->gflops() < row->gflops() && other->whole.miou() > row->whole.miou();
@@ -218,7 +219,7 @@ Figure nightFigure(const EvalSummary& summary) {
     PlotPanel change{"Tokens merged away, night against day", "night: luminance, photons, deviation",
                      "change, %"};
     change.categories = lights;
-    std::vector<std::string> all = {"day"};  // the left panel shows all values of a night
+    std::vector<std::string> all = {"day"};  // short labels: the left panel shows all three values
     for (const std::string& light : lights)
         all.push_back("night " + light.substr(0, light.find(',')));
     PlotPanel scores{"mIoU by day and by night", "", "mIoU, %", {}, all};

@@ -10,14 +10,14 @@
 
 namespace mpm::cli {
 
-/// Returns a row for each setting, with the published figures if there are any.
+/// Returns a row for each setting, with the figures of the paper if it has this model and setting.
 std::string resultTable(const pipeline::EvalSummary& summary);
 std::string classTable(const pipeline::EvalSummary& summary);
 std::string regionTable(
     const pipeline::EvalSummary& summary);  ///< mIoU at boundaries and inside; recall by size of object
 std::string pairTable(
     const pipeline::EvalSummary& summary);  ///< day against night; empty unless both were measured
-/// Returns the methods tuned by day; empty if no method has several settings by day and by night.
+/// Returns a table of tunedByDay(). Empty if no method has several settings by day and by night.
 std::string tuningTable(const pipeline::EvalSummary& summary);
 
 /// Returns a sentence for each row with reuse, compared with all tokens; empty if no row has reuse.

@@ -45,7 +45,7 @@ Json cocoJson(const EvalOptions& options, const pipeline::CocoTruth& truth,
     return report;
 }
 
-/// Returns a figure as text. The figure is -1 if there is no object to measure.
+/// Returns a figure as text; "-" if the figure is -1, which means that there is no object to measure.
 std::string figureCell(double figure) {
     return fixedCell(figure < 0 ? NAN : figure, 6);
 }

@@ -160,8 +160,8 @@ TokenTable::TokenTable(std::ostream& out, Form form, const RunDescription& run)
 TokenTable::TokenTable(std::string path, Form form, const RunDescription& run)
     : m_path(std::move(path)), m_form(form), m_run(run) {}
 
-/// Adds a row. Writes the head with the first row, so that a run without rows never replaces an earlier
-/// table. The table of a detector has no columns for shares of classes.
+/// Adds a row. Writes the line of column names with the first row, so that a run without rows does not
+/// replace an earlier table. The table of a detector has no columns for shares of classes.
 void TokenTable::write(std::string row, bool detector) {
     if (!m_begun && m_form == Form::Csv) {
         const std::vector<std::string> names = detector ? std::vector<std::string>() : m_run.labels;

@@ -30,7 +30,7 @@ struct SaveChoice {
 struct FrameResult {
     pipeline::Frame frame;
     pipeline::Segmentation segmentation;
-    std::vector<Detection> objects;  ///< above the threshold, of a detector or of regions of classes
+    std::vector<Detection> objects;  ///< above the threshold: a detector's, or regions of classes
     std::vector<pipeline::TrackedObject> tracks;
     std::vector<pipeline::LineCounts> crossings;  ///< counts so far, for each line
     pipeline::Measurement measurement;
@@ -57,7 +57,7 @@ cv::Mat overlayOf(const FrameResult& result, const RunDescription& run);
 void writeImages(const std::string& folder, const FrameResult& result, const RunDescription& run,
                  const SaveChoice& save);
 
-/// The table tokens.csv or tokens.jsonl. The line of a frame is in the file before the next frame begins.
+/// The table tokens.csv or tokens.jsonl. The line of a frame is written before the next frame begins.
 class TokenTable {
 public:
     enum class Form { Csv, JsonLines };

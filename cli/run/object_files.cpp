@@ -107,7 +107,7 @@ void ObjectFinder::find(FrameResult& result) {
 std::vector<pipeline::DrawnBox> drawnBoxes(const FrameResult& result, const RunDescription& run) {
     if (!run.tracks) {
         std::vector<pipeline::DrawnBox> boxes = pipeline::drawnBoxes(result.objects, run.labels, run.palette);
-        if (!result.segmentation.detector)  // regions have the colours of their classes already
+        if (!result.segmentation.detector)  // the overlay already has the colours of regions
             for (pipeline::DrawnBox& box : boxes)
                 box.mask.release();
         return boxes;
@@ -118,7 +118,7 @@ std::vector<pipeline::DrawnBox> drawnBoxes(const FrameResult& result, const RunD
 ObjectFiles::ObjectFiles(const RunOptions& options, const mpm::ModelInfo& info, const SaveChoice& save)
     : m_options(options), m_info(info), m_boxes(save.boxes), m_tracks(save.tracks) {}
 
-/// Adds rows. The file is created with its first rows, so that a run without frames never replaces an earlier
+/// Adds rows. Creates the file with its first rows, so that a run without frames does not replace an earlier
 /// file.
 void ObjectFiles::addRows(std::unique_ptr<RowFile>& file, const char* name, const std::string& rows) {
     if (file)

@@ -1,4 +1,4 @@
-// Objects of `mpm run`: boxes of a detector or of regions of classes, their tracks, and files of both.
+// Objects of `mpm run` (boxes of a detector, or of regions of classes), their tracks, and files of both.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ public:
     /// Returns which detections find() needs; tracking also needs boxes with lower scores.
     pipeline::DetectionChoice choice() const;
     void find(FrameResult& result);
-    void forget();  ///< must be called before another source
+    void forget();  ///< must be called before frames of another source
     /// Returns a line of text for each counting line: how often objects crossed it.
     std::string crossingText() const;
 
@@ -41,8 +41,8 @@ private:
 
 std::vector<pipeline::DrawnBox> drawnBoxes(const FrameResult& result, const RunDescription& run);
 
-/// The files detections.jsonl, tracks.jsonl and tracks.txt (MOTChallenge's format): a line per frame or box,
-/// which is in the file before the next frame begins.
+/// The files detections.jsonl, tracks.jsonl and tracks.txt (MOTChallenge's format), with a line for each
+/// frame or box. The lines of a frame are written before the next frame begins.
 class ObjectFiles {
 public:
     ObjectFiles(const RunOptions& options, const mpm::ModelInfo& info, const SaveChoice& save);

@@ -33,8 +33,8 @@ pipeline::SourceOptions sourceOptions(const RunOptions& options) {
     return result;
 }
 
-/// Returns the time within the clip, so that a clip that is read faster than it was recorded still has its
-/// evening.
+/// Returns the hour of the street, or the time since the start of the clip. Not the computer's time, because
+/// a clip may be read faster than it was recorded, and rules for day and night need the recorded time.
 std::chrono::system_clock::time_point clockOf(pipeline::SourceKind kind, const pipeline::Frame& frame) {
     using std::chrono::system_clock;
     if (pipeline::traitsOf(kind).scene) return pipeline::sceneTime(frame.seconds);
@@ -109,10 +109,10 @@ void RunSession::runSource(const pipeline::Address& address) {
             patientSource(address, sourceOptions(m_options), longestRead(m_kind, m_options.duration));
         source->open();
         m_live = source->live();
-        m_segmenter.encoder().forget();  // a new source shows another scene
+        m_segmenter.encoder().forget();  // tokens of the previous source cannot be reused
         if (m_objects) m_objects->forget();
         if (!m_live) return runEveryFrame(*source);
-        source.reset();  // closed, because the reader opens it again, and some cameras serve a single client
+        source.reset();  // the reader opens the source again, and some cameras serve only one client
         runLatest(address);
     } catch (const pipeline::LeftBehind& error) {
         if (stopRequested() || m_frames > before) return;
@@ -128,7 +128,7 @@ void RunSession::runSource(const pipeline::Address& address) {
     }
 }
 
-/// Counts a source or an image that cannot be read, and continues with the next.
+/// Warns of a source or an image that cannot be read, and counts it. The run continues without it.
 void RunSession::leaveOut(const pipeline::SourceError& error) {
     warn(error.what());
     ++(pipeline::traitsOf(m_kind).files ? m_bad : m_broken);
@@ -153,7 +153,7 @@ void RunSession::runEveryFrame(pipeline::Source& source) {
 
 void RunSession::runLatest(const pipeline::Address& address) {
     pipeline::ReaderOptions how;
-    how.retryEnded = false;  // a pipeline over a file ends; the reader still retries broken connections
+    how.retryEnded = false;  // the end of a file ends the run; only broken connections are retried
     pipeline::Reader reader(address, how, sourceOptions(m_options));
     const std::int64_t before = m_frames;
     const Stopwatch run;
@@ -307,7 +307,8 @@ void RunSession::deliver(FrameResult& result) {
     ++m_frames;
 }
 
-/// Adds a point to the timeline. A run of weeks keeps only some of its frames.
+/// Adds a point to the timeline. If the timeline is full, drops every second point; later adds only every
+/// second frame.
 void RunSession::addToTimeline(pipeline::TimelinePoint point) {
     constexpr std::size_t kMostPoints = std::size_t{1} << 18;
     if (m_frames % m_timelineStep != 0) return;

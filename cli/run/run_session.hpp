@@ -26,7 +26,7 @@ struct RunOptions {
     std::string out;  ///< folder; empty: the table goes to standard output
     std::optional<SaveChoice> save;
     cv::Size size;
-    cv::Size window;      ///< step of a window that slides over the whole image; empty: no window
+    cv::Size window;      ///< distance between sliding windows of the model's size; empty: none
     int stride = 1;       ///< analyse every Nth frame
     double every = 0;     ///< seconds between analysed frames
     double duration = 0;  ///< seconds of each source; 0: to its end
@@ -37,7 +37,7 @@ struct RunOptions {
     bool show = false;
     std::optional<double> threshold;   ///< least score of an object; default: usualThreshold
     double nms = 1;                    ///< largest overlap of objects; 1: keeps all
-    std::vector<std::string> classes;  ///< objects of these classes only; empty: all
+    std::vector<std::string> classes;  ///< classes of the objects; empty: all
     std::vector<pipeline::CountingLine> lines;
 };
 
@@ -90,7 +90,7 @@ private:
     int m_tokensIn = 0;
     bool m_started = false, m_closed = false;
     bool m_live = false;   ///< whether the current source is live, so that its length is unknown
-    bool m_scene = false;  ///< whether all sources are the built-in street, whose hours are shown
+    bool m_scene = false;  ///< whether all sources are the built-in street: shows its hours
 };
 
 /// Throws Error(kFailed) if there is no display.

@@ -29,7 +29,7 @@ void checkDisplay() {
 
 bool showImage(const cv::Mat& image) {
     cv::imshow(kWindow, image);
-    // The first image starts a toolkit, which sets the user's locale; tables must keep decimal points.
+    // The first imshow() sets the user's locale. Sets it back, because tables must keep decimal points.
     std::setlocale(LC_NUMERIC, "C");
     const int key = cv::waitKey(1) & 0xff;
     return key != 27 && key != 'q' && cv::getWindowProperty(kWindow, cv::WND_PROP_VISIBLE) >= 1;

@@ -15,7 +15,8 @@ namespace {
 constexpr int kMostDays = 62;
 constexpr int kScale = 120;  // width of the colour scale in pixels
 
-/// Returns the colour of a share (0 to 1). All have the same hue, so that colour-blind users see the order.
+/// Returns the colour of a share (0 to 1). All colours have the same hue, so that colour-blind users see the
+/// order.
 QColor heat(const Theme& theme, double share) {
     const QColor low = theme.dark ? QColor(0x22303F) : QColor(0xE3EEF9);
     const QColor high = theme.dark ? QColor(0x9AD0FF) : QColor(0x0B4F9C);

@@ -44,7 +44,7 @@ private:
     HourMap m_map;
     QTimer m_again;
     std::optional<QPointF> m_hover;
-    int m_back = 0;  // days from the last column shown to the newest day
+    int m_back = 0;  // days between the last column shown and the newest day
 };
 
 }  // namespace mpm::gui

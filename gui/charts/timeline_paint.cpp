@@ -19,12 +19,12 @@ constexpr double kJitter = 2'000;  // longest usual time between two readings, i
 
 constexpr int kGridLines = 4;
 
-/// A lane must be at least this high to be readable, and the tokens twice as high.
+/// The least readable height of a lane. The plot of the tokens must be at least twice as high.
 constexpr double kLeastHeight = 22;
 
 }  // namespace
 
-/// Returns the largest distance, in columns, of readings that a curve connects: three times the usual
+/// Returns the largest distance, in columns, of two readings that a curve connects: three times the usual
 /// distance. A longer gap is a stall, or the time between two runs.
 int TimelineView::gapAllowed(const Columns& columns) const {
     std::vector<int> distances;
@@ -41,7 +41,8 @@ int TimelineView::gapAllowed(const Columns& columns) const {
     return std::max({2, 3 * *middle, static_cast<int>(kJitter / perColumn)});
 }
 
-/// If the height is too small for all lanes, shows only the last, because the user chose these.
+/// If the height is too small for all lanes, shows only the last lanes, because the user chose the last
+/// lanes.
 void TimelineView::placeLanes(Places& places) const {
     const QRectF area = plot();
     const int count = static_cast<int>(m_lanes.size());
@@ -248,7 +249,8 @@ void TimelineView::paintEvents(QPainter& painter) const {
     }
 }
 
-/// Means over minutes and hours may cover several schedules, so they have no curve for each merge.
+/// A mean over minutes or hours may cover several schedules. So if means are shown, the legend has no entry
+/// for each merge.
 void TimelineView::paintLegend(QPainter& painter, const Columns& columns) const {
     const Theme& theme = Theme::of(this);
     const int count = static_cast<int>(m_blocks.size());

@@ -18,7 +18,7 @@ using pipeline::Summed;
 constexpr Time kShortest = 2'000, kLongest = 400LL * 24 * 3'600'000;
 constexpr Time kYoungest = 60'000;
 constexpr int kFrame = 100;            // least time between two repaints while following, in milliseconds
-constexpr Time kLongestFrame = 1'000;  // so that even in a long range, an event appears soon
+constexpr Time kLongestFrame = 1'000;  // longest delay in any range, so that an event appears soon
 
 }  // namespace
 
@@ -45,8 +45,8 @@ void TimelineView::moveOn() {
     if (before != m_shownLength) emit rangeChanged();
 }
 
-/// Moves the range once it is a pixel or kLongestFrame behind. Painting more often would take milliseconds
-/// and show nothing new.
+/// Moves the range if the range is behind the clock by a pixel or by kLongestFrame. Painting more often would
+/// take milliseconds and show nothing new.
 void TimelineView::moveOnByPixels() {
     if (m_pausedAt) return;
     const Time pixel = (m_to - m_from) / std::max<Time>(1, static_cast<Time>(plot().width()));
@@ -153,7 +153,7 @@ QString TimelineView::describe(const TimelineColumn& column, Time time) const {
 
 void TimelineView::zoomAt(double factor, double x) {
     const Time length = std::clamp(static_cast<Time>(double(m_to - m_from) / factor), kShortest, kLongest);
-    if (m_following) {  // the right edge stays at the present
+    if (m_following) {  // the right edge stays at the current time
         m_length = length;
         moveOn();
         emit rangeChanged();

@@ -25,10 +25,11 @@ public:
     Time from() const { return m_from; }
     Time to() const { return m_to; }
     void setRange(Time from, Time to);
-    /// `blocks`: the blocks before which tokens merge; curves are named after them ("before block 2").
-    /// `reuse`: nothing merges; the curve shows the computed tokens.
+    /// `blocks`: the blocks before which tokens merge; curves are named after these blocks ("before block
+    /// 2"). `reuse`: whether reuse is on: nothing merges, and the curve shows the computed tokens.
     void setStages(const std::vector<int>& blocks, bool reuse = false);
-    /// Sets the lanes below the tokens. If the height is too small for all lanes, only the last are shown.
+    /// Sets the lanes below the tokens. If the height is too small for all lanes, only the last lanes are
+    /// shown.
     void setLanes(const std::vector<Lane>& lanes);
     const std::vector<Lane>& lanes() const { return m_lanes; }
     /// If `paused`, the timeline does not scroll, because nothing new is measured.

@@ -23,13 +23,13 @@ namespace mpm::gui {
 class AlertPage : public QWidget {
     Q_OBJECT
 public:
-    /// `sources`: addresses (without passwords) and names of the sources that a rule may name.
+    /// `sources`: addresses (without passwords) and names of the sources that a rule can apply to.
     AlertPage(const std::vector<pipeline::AlertRule>& rules, const QStringList& regions,
               const QStringList& labels, const std::map<QString, QString>& sources,
               QWidget* parent = nullptr);
 
     const std::vector<pipeline::AlertRule>& rules() const { return m_rules; }
-    /// Sets the present values of the source in front; the form shows the rule's value next to the threshold.
+    /// Sets the current values of the source in front; the form shows the rule's value next to the threshold.
     void setInput(const pipeline::AlertInput& input);
     /// Renames a region in the rules of a source. `everywhere`: also in rules for every source, because no
     /// other source has a region of this name.
@@ -65,7 +65,7 @@ private:
     std::vector<pipeline::AlertRule> m_rules;
     pipeline::AlertInput m_input;
     bool m_showing = false;
-    double m_thresholdShown = 0;  // rounded by the box; any other value is from the user
+    double m_thresholdShown = 0;  // as the box rounds it; if the box has another value, the user typed it
     QListWidget* m_list;
     QPushButton* m_plus = nullptr;
     QWidget* m_form = nullptr;

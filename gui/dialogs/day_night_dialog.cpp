@@ -121,7 +121,8 @@ void DayNightDialog::fillHand(QFormLayout* form, const Rule& rule) {
     connect(m_hand, &QComboBox::currentIndexChanged, this, &DayNightDialog::emitRule);
 }
 
-/// Returns both thresholds, the lower first, with a least distance, so that the rule is valid.
+/// Returns both thresholds, the lower threshold first. They differ by at least kApart, so that the rule is
+/// valid.
 std::pair<double, double> DayNightDialog::thresholds(const QDoubleSpinBox* one, const QDoubleSpinBox* other) {
     constexpr double kApart = 0.005;
     const double low = std::min({one->value(), other->value(), 1 - kApart});

@@ -14,7 +14,8 @@ namespace mpm::gui {
 
 namespace {
 
-/// Returns the words for a kind of event; an unknown kind, perhaps of a newer version, unchanged.
+/// Returns the words for a kind of event. If the kind is unknown, perhaps from a newer version, returns the
+/// kind.
 QString kindText(const std::string& kind) {
     if (kind == "day") return EventModel::tr("Day begins");
     if (kind == "night") return EventModel::tr("Night begins");

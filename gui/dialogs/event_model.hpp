@@ -16,8 +16,8 @@ public:
     enum Column { Image, Time, Source, Rule, Value, Play, Columns };
     enum Role { MomentRole = Qt::UserRole, IdRole, FileRole, SourceRole };
 
-    /// `image`: finds the image file of a moment; empty if there is none. `title`: returns the name of a
-    /// source. `rules`: names of the present rules.
+    /// `image`: returns the image file of a moment, or an empty string. `title`: returns the name of a
+    /// source. `rules`: names of the current rules.
     using FindImage = std::function<QString(const QString& source, qint64 time)>;
     using Title = std::function<QString(const QString& source)>;
     EventModel(FindImage image, Title title, const QStringList& rules);

@@ -1,4 +1,4 @@
-// Dialogs that ask for a file, a name or a number. They use open(), because exec() would stop frames,
+// Dialogs that ask for a file, a name or a number. The dialogs use open(), because exec() would stop frames,
 // measurements and the network.
 #pragma once
 
@@ -11,7 +11,7 @@ class QWidget;
 
 namespace mpm::gui {
 
-/// The context of translations; in a header, so that lupdate finds it.
+/// The context of translations. It is declared in a header, so that lupdate finds the class.
 struct Questions {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::Questions)
 };
@@ -19,7 +19,8 @@ struct Questions {
 /// `suggestion`: name of a new file, with its ending. If empty, the dialog asks for an existing file.
 void askForFile(QWidget& window, const QString& title, const QString& filter,
                 const std::function<void(QString)>& then, const QString& suggestion = {});
-/// `hint`: shown while nothing is typed. `problem`: returns why a text cannot be used; empty if it can.
+/// `hint`: shown while nothing is typed. `problem`: returns why a text cannot be used; empty if the text can
+/// be used.
 void askForName(QWidget& window, const QString& title, const QString& present, const QString& hint,
                 const std::function<QString(const QString& text)>& problem,
                 const std::function<void(const QString& text)>& then);

@@ -60,13 +60,13 @@ void RecordingsDialog::setEvents(const std::vector<pipeline::StoredEvent>& event
     }
 }
 
-/// Returns the name of the source, or the file's name if the source has none.
+/// Returns the name of the source or, if the source has no name, the file's name.
 QString RecordingsDialog::titleOf(const Recording& recording) const {
     const auto named = m_names.find(recording.source);
     return named != m_names.end() ? named->second : safeText(QFileInfo(recording.file).completeBaseName());
 }
 
-/// Shows the rule (if there is none, the source), and below it the other facts.
+/// Shows the rule or, if no rule began the recording, the source. Shows the other facts below.
 void RecordingsDialog::updateText(int row) {
     const auto& [recording, rule, seconds] = m_entries[static_cast<std::size_t>(row)];
     const QString name = titleOf(recording);

@@ -18,7 +18,7 @@ public:
                               QWidget* parent = nullptr);
 
     QListWidget* list() const { return m_list; }
-    /// Shows the rule that began each recording. `rules`: names of the present rules.
+    /// Shows the rule that began each recording. `rules`: names of the current rules.
     void setEvents(const std::vector<pipeline::StoredEvent>& events, const QStringList& rules);
 
 signals:

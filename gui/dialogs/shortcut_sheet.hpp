@@ -1,4 +1,4 @@
-// A sheet of all shortcuts, which it reads from the menus.
+// A sheet of all shortcuts, which are read from the menus.
 #pragma once
 
 #include <QCoreApplication>

@@ -94,7 +94,7 @@ SourceDialog::SourceDialog(const QString& title, Choices choices, QWidget* paren
 }
 
 void SourceDialog::addChoices() {
-    // A source that has a name is listed by this name.
+    // If a source has a name, the list shows the name, then the source in brackets.
     const auto section = [this](const QString& title, const QStringList& sources) {
         if (sources.isEmpty()) return;
         auto* head = new QListWidgetItem(title, m_list);
@@ -112,7 +112,8 @@ void SourceDialog::addChoices() {
     section(tr("Built in: a street by day and night"), {QStringLiteral("demo")});
 }
 
-/// Offers the camera's name in the system as the name of the source, because a number identifies no camera.
+/// Offers the camera's name in the system as the name of the source, because users cannot tell cameras apart
+/// by number.
 void SourceDialog::choose(const QListWidgetItem* item) {
     if (item == nullptr) return;
     const QString text = item->data(Qt::UserRole).toString(), chosen = sourceFrom(text);

@@ -15,8 +15,8 @@ namespace {
 /// Streams of reuse for comparisons and simulated nights, in addition to the streams of the sources.
 constexpr int kCompared = 62, kSimulated = 63;
 
-/// Of the objects found with all tokens, returns the share that was also found with merging: in the same
-/// class, with an overlap (IoU) of at least three quarters.
+/// Of the objects found with all tokens, returns the share that merging found too: with the same class and an
+/// overlap (IoU) of at least three quarters.
 double agreementOf(const std::vector<Detection>& merged, const std::vector<Detection>& whole) {
     const auto isThere = [&](const Detection& one) {
         return std::any_of(merged.begin(), merged.end(), [&](const Detection& other) {
@@ -40,7 +40,7 @@ double agreementOf(const cv::Mat& a, const cv::Mat& b, const cv::Mat& seen) {
     return double(cv::countNonZero(equal)) / std::max(1, cv::countNonZero(seen));
 }
 
-/// Drops the images, and the labels because they show the scene as an image does.
+/// Drops the images, and also the labels and features, because they too show the scene.
 void discardImages(Analysis& analysis) {
     analysis.frame.pixels.release();
     analysis.frame.truth = {};
@@ -87,7 +87,7 @@ pipeline::Segmentation Analyser::run(const cv::Mat& image, const std::vector<int
     return m_segmenter.segment(image, scores);
 }
 
-/// Turns reuse on or off. On a GPU, which cannot reuse yet, frames run without reuse.
+/// Turns reuse on or off. If reuse is not possible (on a GPU, not yet), frames run without reuse.
 void Analyser::setReuse(bool on) {
     if (m_reuse == on || (on && m_reuseFailed)) return;
     try {
@@ -104,7 +104,8 @@ void Analyser::useStream(int stream, bool fresh) {
     if (fresh) m_segmenter.encoder().forget(stream);
 }
 
-/// Follows the objects. Weak boxes may continue an object, but they are not shown.
+/// Follows the objects. Boxes with a low score may continue an object. Then they are removed, so that the
+/// window does not show them.
 void Analyser::follow(Analysis& analysis, const Request& request, pipeline::ObjectFollower& follower) const {
     const LiveFrame& frame = analysis.frame;
     const auto secondsOf = [](auto time) {
@@ -142,7 +143,7 @@ Analysis Analyser::analyse(const LiveFrame& frame, const Request& request,
     analysis.merged = run(frame.pixels, analysis.schedule, scores);
     if (follows) m_segmenter.setDetections({});
     const ReuseState state = analysis.merged.tokens.reuse.state;
-    if (state != ReuseState::Off && state != ReuseState::Suspended) analysis.schedule.clear();  // not used
+    if (state != ReuseState::Off && state != ReuseState::Suspended) analysis.schedule.clear();  // did not run
     const cv::Mat& labels = analysis.merged.labels;
     const int classes = classesIn(labels, *m_facts);
     // Masked pixels have no class, so shares refer to the other pixels.
@@ -210,7 +211,8 @@ bool Analyser::Scored::isFor(const Comparison& comparison, bool reuses) const {
            stream == frame.stream;
 }
 
-/// Returns scores only if the frame has labels for as many classes as the model.
+/// Returns the scores of all frames so far; absent if the frame has no labels, or if the number of classes in
+/// the labels differs from the model's.
 std::optional<Scores> Analyser::score(const Comparison& comparison) {
     const Analysis& analysis = *comparison.analysis;
     const Truth& truth = analysis.frame.truth;
@@ -259,8 +261,8 @@ std::unique_ptr<Analyser> loadAnalyser(const std::string& model) {
     const std::shared_ptr<ModelFacts> facts = factsOf(network, model == "default");
     pipeline::Segmenter segmenter(std::move(network));
     try {
-        // A model without a usable output fails at its first image, so an image is tried here, while the
-        // present model runs.
+        // A model without a usable output fails at the first image. Tries an image here, so that the previous
+        // model stays in use if the new model fails.
         const auto found = segmenter.segment(cv::Mat(facts->input, CV_8UC3, cv::Scalar::all(0)));
         facts->classes = !found.labels.empty();
     } catch (const std::exception& error) {

@@ -14,14 +14,15 @@ class Analyser {
 public:
     Analyser(pipeline::Segmenter segmenter, ModelFactsPtr facts);
 
-    /// Ignores scheduled blocks that the model does not have. `follower`: follows the source's objects.
+    /// Ignores scheduled blocks that the model does not have. `follower`: follows the source's objects; null:
+    /// no objects are followed.
     Analysis analyse(const LiveFrame& frame, const Request& request,
                      pipeline::ObjectFollower* follower = nullptr);
     /// Runs the same frame with reuse in a second network of the same file, because a network forgets earlier
     /// frames when it runs without reuse. Returns null if reuse is not requested or not possible.
     std::shared_ptr<const pipeline::Segmentation> reuseBeside(const Analysis& analysis,
                                                               const Request& request);
-    /// Runs the same frame with the schedule `with`; if empty, with all tokens.
+    /// Runs the analysed frame again with the schedule `with` or, if `with` is empty, with all tokens.
     Comparison compare(const AnalysisPtr& analysis, const std::vector<int>& with = {});
     NightPair simulateNight(const AnalysisPtr& analysis, const street::NightParameters& parameters);
 
@@ -30,7 +31,7 @@ public:
     void setFacts(const ModelFactsPtr& facts) { m_facts = facts; }
 
 private:
-    /// The counts of pixels so far, and the two schedules that are compared.
+    /// The counts of pixels of the frames compared so far, and the conditions that these frames share.
     struct Scored {
         std::vector<int> with, schedule;
         bool reuse = false;
@@ -62,8 +63,8 @@ public:
     using pipeline::ModelError::ModelError;
 };
 
-/// Loads `model` and tries it on an image. If no model is shipped, `default` has random weights. Throws
-/// pipeline::ModelError.
+/// Loads `model` and runs the model on an image, to find errors. If no model is shipped, `default` has random
+/// weights. Throws pipeline::ModelError.
 std::unique_ptr<Analyser> loadAnalyser(const std::string& model);
 
 }  // namespace mpm::gui

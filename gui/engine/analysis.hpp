@@ -68,7 +68,7 @@ struct ModelFacts {
     bool classes = true;   ///< false: the output is features
     int blocks = 0, heads = 0, dim = 0;
     cv::Size input;
-    std::vector<std::string> labels;     ///< names of the classes, as the user named them
+    std::vector<std::string> labels;     ///< names of the classes; the user may have changed them
     std::vector<std::string> ownLabels;  ///< names in the model file
     pipeline::Palette palette;
     std::vector<int> schedule;
@@ -104,7 +104,7 @@ struct Analysis {
     std::vector<double> shares;  ///< the share of each class
     std::vector<pipeline::RegionReading> regions;
     pipeline::FollowedObjectsPtr objects;  ///< null: no objects are followed
-    cv::Size size;                         ///< of the frame, which may be discarded
+    cv::Size size;                         ///< of the frame; known even if the images are discarded
     std::int64_t skipped = 0;              ///< frames not analysed since the previous analysis
     double queueMs = 0;                    ///< between capture and network
     bool repeat = false;                   ///< whether the frame was analysed before (no new measurement)
@@ -120,7 +120,8 @@ struct Analysis {
 };
 using AnalysisPtr = std::shared_ptr<const Analysis>;
 
-/// The conditions of a comparison of times and images. If the present conditions differ, it is stale.
+/// The conditions of a comparison of times and images. If the newest analysis has other conditions, the
+/// comparison is stale.
 struct Conditions {
     int stream = 0, generation = 0;  ///< of the source
     ModelFactsPtr model;
@@ -134,8 +135,8 @@ struct Conditions {
 };
 Conditions conditionsOf(const Analysis& analysis);
 
-/// The mIoU of both sides of a comparison, over the frames since the source, the model, reuse or one of the
-/// schedules last changed.
+/// The mIoU of both sides of a comparison, over all frames since the last change of the source, the model,
+/// reuse or a schedule.
 struct Scores {
     double whole = 0, merged = 0;
     int frames = 0;
@@ -146,8 +147,8 @@ struct Comparison {
     AnalysisPtr analysis;
     std::vector<int> with;  ///< the other schedule; empty: all tokens
     pipeline::Segmentation whole;
-    /// The share of equal pixels or, for a detector, of equal objects; without classes, the mean cosine of
-    /// the features.
+    /// The share of equal pixels or, for a detector, of equal objects. For a model without classes, the mean
+    /// cosine of the features.
     double agreement = 0;
     double savedMs = 0;  ///< the time that merging saved on this frame; negative if merging took longer
     std::optional<Scores> scores;  ///< if the source has labels
@@ -171,10 +172,10 @@ using NightPairPtr = std::shared_ptr<const NightPair>;
 constexpr int kLastStage = -1, kUnmerged = -2;
 
 /// Returns the cluster of each image token after stage `stage`, or after the last stage if there is no such
-/// stage. For kUnmerged, each token is its own cluster.
+/// stage. For kUnmerged, each token is a separate cluster.
 cv::Mat mapAfter(const mpm::ImageReport& report, int stage);
 
-/// Returns a copy that Qt paints without another conversion. `pixels`: CV_8UC3.
+/// Returns a copy in a format that Qt paints without converting it. `pixels`: CV_8UC3.
 QImage toImage(const cv::Mat& pixels);
 
 }  // namespace mpm::gui

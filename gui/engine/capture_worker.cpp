@@ -7,10 +7,10 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::chrono::milliseconds kFramePoll{100};  // time between two checks of a silent source
+constexpr std::chrono::milliseconds kFramePoll{100};  // longest wait for a frame before the next check
 constexpr double kSceneStart = 16;  // hour at which the built-in street starts: some daylight, then dusk
 constexpr std::chrono::milliseconds kReportEvery{
-    500};  // between two reports of the same state, because its counters change
+    500};  // least time between two reports of the same state; counters change meanwhile
 
 double millisecondsSince(Steady::time_point start) {
     return std::chrono::duration<double, std::milli>(Steady::now() - start).count();
@@ -107,7 +107,7 @@ void CaptureWorker::work() {
     report(reader.status());
 }
 
-/// Waits while paused. Returns whether it waited.
+/// Waits while the source is paused. Returns whether the source was paused.
 bool CaptureWorker::waitWhilePaused() {
     std::unique_lock<std::mutex> lock(m_mutex);
     if (!m_paused) return false;
@@ -120,7 +120,7 @@ void CaptureWorker::deliver(pipeline::Frame frame) {
     LiveFrame live;
     live.generation = m_generation;
     live.number = frame.number;
-    // An image or a folder is read again in case it has changed; this is not another pass.
+    // An image or a folder is read again in case a file has changed; only a video has passes.
     live.pass = m_is.seekable ? frame.pass : 0;
     live.time = frame.time;
     live.captured = start;

@@ -25,16 +25,17 @@ public:
     std::optional<LiveFrame> takeFrame() { return m_outbox.take(); }
 
     void setRule(const pipeline::DayNightRule& rule);
-    /// Returns the default rule: by luminance; for the built-in street, by the street's own sun and clock.
+    /// Returns the default rule for day and night: the luminance decides or, for the built-in street, the sun
+    /// and the clock of the street.
     static pipeline::DayNightRule ruleFor(pipeline::SourceKind kind);
     void setPaused(bool paused);
-    /// A change of how a video is played; ignored by other sources.
+    /// Changes how a video is played. For other sources, command() ignores the change.
     using Command = std::function<void(pipeline::Reader&)>;
     void command(Command command);
     /// Sets the masks. A frame is masked before the network, the window, the store or a video receives it.
     void setMasks(const std::vector<pipeline::Polygon>& masks);
 
-    /// Returns options with which files and folders start again at their end.
+    /// Returns options that make files and folders start again after the end.
     static pipeline::ReaderOptions readerOptions();
     /// Returns the options of the built-in street. `framesPerDay`: if above 0, the street is a time lapse.
     static pipeline::SceneOptions sceneOptions(int framesPerDay);
@@ -64,8 +65,8 @@ private:
     bool m_paused = false;
     std::vector<Command> m_commands;         // guarded by m_mutex; the thread runs the commands
     std::vector<pipeline::Polygon> m_masks;  // guarded by m_mutex
-    pipeline::DayNight m_dayNight;           // guarded by m_mutex, because the rule may change meanwhile
-    bool m_ruleOfScene;  // guarded by m_mutex; whether the built-in street's own rule applies
+    pipeline::DayNight m_dayNight;           // guarded by m_mutex, because setRule() replaces it
+    bool m_ruleOfScene;  // guarded by m_mutex; whether the default rule of the built-in street applies
     pipeline::SourceState m_lastState = pipeline::SourceState::Connecting;
     Steady::time_point m_lastReport;
 };

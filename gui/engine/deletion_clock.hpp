@@ -1,5 +1,5 @@
-// A check of the wall clock before old data are deleted. After a jump ahead all data seem old, but the clock
-// may be wrong, so it is trusted only after it has been ahead for a day.
+// A check of the wall clock before old data are deleted. After the clock jumps ahead, all data seem old, but
+// the clock may be wrong. So the clock is trusted only after it has been ahead for a day.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,7 @@ public:
     }
 
 private:
-    /// The time of the wall clock at a time of the steady clock.
+    /// The times of the wall clock and of the steady clock at the same moment.
     struct Mark {
         Millis clock;
         Steady time;

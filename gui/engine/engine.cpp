@@ -34,7 +34,7 @@ pipeline::Measurement readingOf(const Analysis& analysis, double drawMs, std::in
             *m.objects += count;
     }
     m.pass = analysis.frame.pass;
-    // A suspended stream is stored as reuse too, although it merges for a while.
+    // A stream with suspended reuse is stored as "reuse" too, although its tokens merge for a while.
     m.setup = m.recomputed ? pipeline::Setup{analysis.model->name.toStdString(), "reuse", {}}
                            : pipeline::Setup{analysis.model->name.toStdString(), "mpm", analysis.schedule};
     return m;
@@ -54,7 +54,7 @@ Engine::Engine(const QString& storePath, SharedNetwork* network, pipeline::Store
 }
 
 Engine::~Engine() {
-    // Asks all workers to stop before it waits for the first.
+    // Asks all workers to stop, then waits for each, so that all end at the same time.
     const QList<CaptureWorker*> captures = findChildren<CaptureWorker*>();
     for (CaptureWorker* capture : captures)
         capture->stop();
@@ -127,7 +127,8 @@ QString nameOf(const pipeline::Address& address, const QString& key,
 
 void Engine::openSource(const pipeline::Address& address, const QString& name) {
     if (m_capture != nullptr) {
-        // A driver may hang, so the old worker is not awaited. It deletes itself when its thread ends.
+        // Does not wait for the old worker, because a driver may hang. The worker deletes itself when its
+        // thread ends.
         m_capture->disconnect(this);
         connect(m_capture, &QThread::finished, m_capture, &QObject::deleteLater);
         m_capture->stop();
@@ -171,7 +172,8 @@ void Engine::setRequest(const Request& request) {
     if (!request.keepsImages) m_render.forget();
 }
 
-/// Returns a question for the known objects. If no answer comes in time, objects are followed without them.
+/// Returns a question to the store for the objects of earlier runs. If no answer comes in time, objects are
+/// followed without these objects.
 Recorder::Question Engine::objectsQuestion() {
     m_known.reset();
     const QPointer<Engine> self(this);

@@ -24,7 +24,8 @@ public:
     /// engine. If null, the engine makes a network.
     explicit Engine(const QString& storePath, SharedNetwork* network = nullptr,
                     pipeline::Store::Access access = pipeline::Store::Access::ReadWrite);
-    /// Stops every worker. If the source is being read or the network is running, waits for the end of that.
+    /// Stops every worker. If the source is being read or the network is running, waits until the read or the
+    /// run ends.
     ~Engine() override;
 
     /// `name`: the name to show, store and publish; if empty, the address without passwords.
@@ -36,7 +37,7 @@ public:
     void openModel(const QString& model) { m_network->openModel(model); }
     void setRequest(const Request& request);
     void setStyle(const RenderStyle& style) { m_render.setStyle(style); }
-    /// `watched`: the images are visible or recorded; otherwise they are not drawn.
+    /// `watched`: whether images are visible or recorded. If false, no images are drawn.
     void setWatched(bool watched) { m_watched = watched; }
     void setMasks(const std::vector<pipeline::Polygon>& masks);
     void setRule(const pipeline::DayNightRule& rule);
@@ -53,7 +54,7 @@ public:
     /// Returns the address without passwords, which is the source's key in the store and the settings. Empty
     /// before the first source.
     const QString& sourceName() const { return m_sourceName; }
-    /// Sets the name for the user, also in reports; empty: the address.
+    /// Sets the name of the source for the user and for reports; empty: the address.
     void setTitle(const QString& title);
     const QString& title() const { return m_title.isEmpty() ? m_sourceName : m_title; }
     const pipeline::Address& address() const { return m_address; }
@@ -117,7 +118,7 @@ private:
     bool m_paused = false;
 };
 
-/// Returns `shown`, with a number if `shown` is taken.
+/// Returns `shown`. If this name is taken, adds a number.
 QString freeName(const QString& shown, const std::function<bool(const QString& name)>& isTaken);
 
 /// Whether an engine other than `self` has a different address under this name.

@@ -65,7 +65,8 @@ void InferenceWorker::setFacts(const ModelFactsPtr& facts) {
     m_newFacts = facts;
 }
 
-/// Returns the source that was due first, or null if none is due; `next` is then the time of the next check.
+/// Returns the channel of the source that has been due longest. If none is due, returns null, and `next`
+/// becomes the time of the next check.
 InferenceChannelPtr InferenceWorker::chooseChannel(Steady::time_point& next) const {
     InferenceChannelPtr chosen;
     for (const InferenceChannelPtr& channel : m_channels) {
@@ -122,7 +123,7 @@ void InferenceWorker::work() {
     }
 }
 
-/// Whether further runs of the same frame are not worth starting, because their results would be stale.
+/// Whether the results of more runs of the same frame (a comparison, a simulated night) would be stale.
 bool InferenceWorker::overtaken(const InferenceChannel& channel) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     return stopping() || m_newAnalyser != nullptr || channel.m_turn.settingsHaveChanged();

@@ -14,14 +14,15 @@
 
 namespace mpm::gui {
 
-/// The time when a source may use the network. The source that was due first runs next, so that faster
-/// sources do not delay it.
+/// The time when a source may use the network. The source that has been due longest runs next, so that fast
+/// sources do not delay slow sources.
 class Turn {
 public:
     using Time = std::chrono::steady_clock::time_point;
     using Pause = std::chrono::milliseconds;
 
-    /// The wait for a new frame after the settings change. If none comes, the last frame is analysed again.
+    /// The wait for a new frame after the settings change. If no frame comes in this time, the last frame is
+    /// analysed again.
     static constexpr Pause kRepeatAfter{250};
     /// Returned by due() if there is nothing to do.
     static constexpr Time kNever = Time::max();
@@ -79,13 +80,13 @@ private:
 
     InferenceWorker* m_worker;         // must exist as long as the channel is used
     std::optional<LiveFrame> m_frame;  // newest, until it is analysed; guarded by the worker's mutex
-    std::optional<LiveFrame> m_last;   // last analysed; guarded too, as are all up to m_generation
+    std::optional<LiveFrame> m_last;   // analysed most recently; this and all up to m_generation: guarded too
     Request m_request;
     Turn m_turn;
     std::int64_t m_skipped = 0;
     int m_generation = 0;
     int m_stream = 0;                     // constant after addChannel()
-    Steady::time_point m_lastComparison;  // this and m_follower: used by the worker's thread only
+    Steady::time_point m_lastComparison;  // this and m_follower: used only by the worker's thread
     pipeline::ObjectFollower m_follower;
 
     Mailbox<AnalysisPtr> m_analyses;
@@ -139,7 +140,7 @@ private:
     int m_streams = 0;                            // guarded by m_mutex; number of channels added so far
     bool m_held = false;                          // guarded by m_mutex
 
-    std::unique_ptr<Analyser> m_analyser;  // used by the thread only
+    std::unique_ptr<Analyser> m_analyser;  // used only by the thread
 };
 
 }  // namespace mpm::gui

@@ -11,7 +11,7 @@ namespace mpm::gui {
 template <typename T>
 class Mailbox {
 public:
-    /// Returns whether the slot was empty; if so, the receiver needs a signal.
+    /// Returns whether the slot was empty. If so, the caller must signal the receiver.
     bool put(T item) {
         return put(std::move(item), [](const T&) {});
     }

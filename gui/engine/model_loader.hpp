@@ -16,7 +16,7 @@ public:
     ModelLoader() : Worker("model loader") {}
     ~ModelLoader() override { finish(); }
 
-    /// Begins to load a model. Only the model requested last is delivered.
+    /// Begins to load a model. take() returns only the model that was requested most recently.
     void load(const QString& model);
     std::optional<std::unique_ptr<Analyser>> take() { return m_outbox.take(); }
 

@@ -1,4 +1,4 @@
-// The network that all sources share: a thread that runs it, and a thread that loads the next network
+// The network that all sources share. A thread runs the network; another thread loads the next network
 // meanwhile.
 #pragma once
 
@@ -16,7 +16,7 @@ public:
     ~SharedNetwork() override { stop(); }
 
     void openModel(const QString& model);
-    /// Sets the names of classes, by model and class id; an empty name means the model's own.
+    /// Sets the names of classes, by model and class id; if a name is empty, the model's name is used.
     void setClassNames(const std::map<QString, QStringList>& names);
     /// Returns the facts of the model in use; null before the first model.
     const ModelFactsPtr& facts() const { return m_facts; }
@@ -26,8 +26,8 @@ public:
 signals:
     void modelLoading(const QString& model);
     void modelLoaded(const mpm::gui::ModelFactsPtr& facts);
-    /// The previous model, if any, stays in use. `convertible`: whether mpm convert may make a usable model
-    /// from the file.
+    /// A model cannot be loaded; the previous model, if any, stays in use. `convertible`: whether mpm convert
+    /// may make a usable model from the file.
     void modelFailed(const QString& model, const QString& message, bool convertible);
     void networkFailed(const QString& message);
     void classesRenamed(const mpm::gui::ModelFactsPtr& facts);

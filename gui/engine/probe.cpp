@@ -9,7 +9,7 @@ namespace mpm::gui {
 namespace {
 
 constexpr std::chrono::milliseconds kProbePoll{100};
-constexpr double kMeasured = 1.5;  // seconds to measure before the rate is shown
+constexpr double kMeasured = 1.5;  // seconds of measurement before the rate is shown
 
 }  // namespace
 

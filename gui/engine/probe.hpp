@@ -12,7 +12,7 @@ namespace mpm::gui {
 struct ProbeResult {
     QImage image;  ///< the newest image; null before the first
     cv::Size size;
-    double rate = 0;    ///< frames a second: of the video, or as measured; 0: not known yet
+    double rate = 0;    ///< frames a second, as the video states or as measured; 0: not known yet
     std::string codec;  ///< four letters; empty: not known
     bool failed = false;
     pipeline::SourceProblem problem;  ///< contains no secrets

@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::chrono::milliseconds kGather{1'000};  // one transaction a second, to spare the SD card
 constexpr std::chrono::milliseconds kRetry{5'000};
-constexpr std::size_t kMostReadingsWaiting = 20'000;  // hours at one a second; beyond, the oldest are dropped
+constexpr std::size_t kMostReadingsWaiting = 20'000;  // hours at 1 Hz; if more wait, the oldest are dropped
 constexpr std::chrono::hours kRecent{3};
 constexpr std::chrono::seconds kObjectsEvery{10};
 constexpr std::chrono::milliseconds kPruneEvery = std::chrono::hours(1);
-constexpr int kMostAsides = 5;           // limit of damaged files, so that a failing disk is not filled
+constexpr int kMostAsides = 5;           // most files set aside, so that they do not fill a failing disk
 constexpr std::int64_t kPruned = 5'000;  // readings removed in a step
 constexpr pipeline::Millis kForever{INT64_MAX};
 constexpr pipeline::Millis kSlice = std::chrono::hours(1);  // span of readings compared in a step
@@ -235,7 +235,7 @@ void Recorder::fail(std::deque<Batch> batches, const std::exception& error) {
 }
 
 /// Renames a damaged file, or a file of an unreleased version, and begins a new file, so that neither old nor
-/// new measurements are lost. Returns false after any other error.
+/// new measurements are lost. Returns false for any other error.
 bool Recorder::setAside(const std::exception& error) {
     const auto* store = dynamic_cast<const pipeline::StoreError*>(&error);
     using Kind = pipeline::StoreError::Kind;
@@ -276,7 +276,8 @@ void Recorder::write(Batch& batch) {
     if (batch.wanted) exportNow(*std::exchange(batch.wanted, std::nullopt));
 }
 
-/// Removes old readings step by step between writes, so that even millions do not delay new readings.
+/// Removes old readings step by step between writes, so that even millions of old readings do not delay new
+/// readings.
 void Recorder::prune() {
     const auto time = std::chrono::steady_clock::now();
     if (time < m_nextPruning) return;
@@ -330,7 +331,7 @@ void Recorder::sendHistory() {
     history->minutes = m_store->buckets(m_source, pipeline::Store::Span::Minute, pipeline::Millis(0), end);
     history->hours = m_store->buckets(m_source, pipeline::Store::Span::Hour, pipeline::Millis(0), end);
     history->events = m_store->events(m_source, pipeline::Millis(0), end);
-    for (pipeline::Event& event : history->events) {  // the file may be from elsewhere, so cleans its texts
+    for (pipeline::Event& event : history->events) {  // makes texts safe: others may have made the file
         event.kind = printable(event.kind, kLongestName);
         event.text = printable(event.text);
     }

@@ -15,8 +15,8 @@
 
 namespace mpm::gui {
 
-/// How far in the future a shown time may be, because the clock may have been wrong when the time was stored,
-/// or is wrong until the network sets it.
+/// The longest time ahead of the clock that is still shown. Stored times may be ahead of the clock, because
+/// the clock was wrong when they were stored, or is wrong now.
 constexpr std::chrono::hours kAhead{14 * 24};
 
 /// Measurements from before the program started.
@@ -38,7 +38,8 @@ using StoredComparisonPtr = std::shared_ptr<const StoredComparison>;
 class Recorder : public Worker {
     Q_OBJECT
 public:
-    /// With ReadOnly, writes nothing to the store: drops measurements, events, objects and removals.
+    /// With ReadOnly, writes nothing to the store: add(), addEvent(), setObjects() and removeEvents() do
+    /// nothing.
     explicit Recorder(const QString& path,
                       pipeline::Store::Access access = pipeline::Store::Access::ReadWrite);
     /// Writes all waiting data, then ends the thread.
@@ -52,7 +53,8 @@ public:
     void setSource(const QString& source, Question question = {});
     void add(pipeline::Measurement measurement);
     void addEvent(pipeline::Event event);
-    /// Sets the objects to write: every ten seconds, before an answer to a question, and at the end.
+    /// Sets the source's known objects. They are written every ten seconds, before questions are answered,
+    /// and at the end.
     void setObjects(std::shared_ptr<const pipeline::KnownObjects> objects);
     /// Exports as JSON if the file's name ends in .json, otherwise as CSV. `classes`: names by id.
     void exportTo(const QString& file, pipeline::Millis from, pipeline::Millis to,
@@ -64,8 +66,8 @@ public:
     /// replaces a comparison in progress.
     void compare(const pipeline::Setup& setup, pipeline::Millis from);
 
-    /// Calls `question` in the thread that owns the store, after everything added before is written.
-    /// `source`: id of the present source. After a StoreError there is no answer.
+    /// Calls `question` in the recorder's thread, after everything added before is written. `source`: the id
+    /// of the recorder's source. If `question` throws a StoreError, it is not called again.
     void ask(Question question);
     /// Removes the events as soon as the store can be used. A read-only recorder removes nothing.
     void removeEvents(const std::vector<std::int64_t>& ids);
@@ -104,7 +106,7 @@ private:
         std::optional<Export> wanted;
         bool history = false;  ///< whether to load the history when all of the above is written
     };
-    /// Adds work that must not wait until the next second.
+    /// Adds work and wakes the thread, so that the work does not wait until the next second.
     template <typename Add>
     void addSoon(const Add& add);
     std::deque<Batch> waitForBatches();
@@ -130,7 +132,7 @@ private:
     std::deque<Batch> m_waiting{1};     // guarded by m_mutex; never empty: new work goes into the last batch
     bool m_hurry = false;               // guarded by m_mutex
     std::vector<Question> m_questions;  // guarded by m_mutex
-    std::vector<Question> m_asked;      // used by the thread only; answered after the batches taken with them
+    std::vector<Question> m_asked;      // used only by the thread: questions to answer after the next write
     std::vector<std::int64_t> m_unwanted;  // guarded by m_mutex: ids of events to remove
     std::map<QString, std::shared_ptr<const pipeline::KnownObjects>> m_objects;  // by source; under m_mutex
 

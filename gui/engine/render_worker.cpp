@@ -25,7 +25,7 @@ QImage mergeMapOf(const cv::Mat& image, const pipeline::Segmentation& found, con
     return toImage(drawn);
 }
 
-/// Draws which tokens were computed: all of them if the stream is suspended.
+/// Draws which tokens were computed. If reuse is suspended, draws all tokens as computed.
 QImage reuseMapOf(const Analysis& analysis, const cv::Mat& seen) {
     const ReuseReport& reuse = analysis.reuse();
     if (reuse.state == ReuseState::Off) return {};
@@ -38,7 +38,7 @@ QImage reuseMapOf(const Analysis& analysis, const cv::Mat& seen) {
     return toImage(drawn);
 }
 
-/// Draws the path, box, mask, name and identity of each object that is seen.
+/// Draws the path, box, mask, name and identity of each object that is visible in the frame.
 cv::Mat withObjects(cv::Mat image, const Analysis& analysis, const pipeline::Palette& palette,
                     double opacity) {
     std::vector<pipeline::DrawnBox> boxes;
@@ -147,7 +147,7 @@ void RenderWorker::show(NightPairPtr pair) {
 void RenderWorker::setStyle(const RenderStyle& style) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_style = style;
-    // The images on the screen are drawn again, unless newer images wait.
+    // Draws the images on the screen again. If newer images wait, draws the newer images instead.
     if (!m_todo.analysis) m_todo.analysis = m_current.analysis;
     if (!m_todo.comparison) m_todo.comparison = m_current.comparison;
     if (!m_todo.night) m_todo.night = m_current.night;

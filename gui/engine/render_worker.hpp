@@ -14,7 +14,7 @@ namespace mpm::gui {
 
 struct RenderStyle {
     pipeline::OverlayStyle overlay;
-    pipeline::Palette palette;  ///< replaces the model's palette, unless empty
+    pipeline::Palette palette;  ///< empty: the model's palette is used
     pipeline::MergeMapStyle merge;
     int stage = kLastStage;  ///< of the merge map: an index, kLastStage or kUnmerged
     enum class Pair { MergeMaps, Overlays, Images } pair = Pair::MergeMaps;  ///< images in the night view
@@ -93,7 +93,7 @@ private:
     Mailbox<RenderedFrame> m_frames;
     Mailbox<RenderedComparison> m_comparisons;
     Mailbox<RenderedNight> m_nights;
-    ModelFactsPtr m_model;  // this and the next three: used by the thread only
+    ModelFactsPtr m_model;  // this and the next three: used only by the thread
     int m_generation = -1;
     std::int64_t m_learned = -1;  // number of the newest frame from which colours were learned
     pipeline::FeatureColours m_colours;

@@ -17,7 +17,7 @@ std::unique_ptr<TruthFolder> TruthFolder::beside(const std::string& images) {
         return std::unique_ptr<TruthFolder>(new TruthFolder(
             pipeline::FolderDataset::withClassFile(split.parent_path().string(), split.filename().string())));
     } catch (const std::exception&) {
-        return nullptr;  // a folder without labels is a source too
+        return nullptr;  // the folder is then a source without labels
     }
 }
 

@@ -13,7 +13,7 @@ namespace mpm::gui {
 
 class TruthFolder {
 public:
-    /// Returns null if the folder is not in such a data set.
+    /// Returns the labels for the folder `images`; null if the folder is not part of a data set with labels.
     static std::unique_ptr<TruthFolder> beside(const std::string& images);
 
     /// Returns the labels of an image; empty if it has no usable labels. `stem`: file name without ending.

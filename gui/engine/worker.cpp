@@ -23,7 +23,7 @@ void Worker::stop() {
 void Worker::finish() {
     stop();
     wait();
-    m_ended.load(std::memory_order_acquire);  // wait() suffices, but ThreadSanitizer does not see it
+    m_ended.load(std::memory_order_acquire);  // wait() is enough, but ThreadSanitizer does not see this
 }
 
 void Worker::post(std::function<void()> message) {

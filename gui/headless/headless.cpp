@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kBadInput = 3;
 
-/// Writes a line for the journal, which adds the time.
+/// Writes a line to stderr without the time, which the journal adds.
 void log(const QString& text) {
     std::fprintf(stderr, "mpm-monitor: %s\n", printable(text.toStdString(), 1500).c_str());
 }
@@ -73,7 +73,7 @@ void Headless::connectEngine(Engine& engine) {
     connect(&engine.recorder(), &Recorder::recovered, this, [] { log(tr("measurements are kept again")); });
 }
 
-/// Writes all waiting measurements and events. Reports how many are lost, and sources without any
+/// Writes all waiting measurements and events. Reports how many of them are lost, and which sources have no
 /// measurement.
 int Headless::finish(int status) {
     std::int64_t lost = 0;

@@ -18,8 +18,8 @@ public:
 class Headless : public QObject {
     Q_OBJECT
 public:
-    /// Throws ProfileInUse; or WatchError if the profile's watch file is damaged, because sources must not be
-    /// opened without their masks.
+    /// Throws ProfileInUse. Throws WatchError if the profile's watch file is damaged, because sources must
+    /// not be opened without their masks.
     explicit Headless(const Options& options);
 
     Session& session() { return m_session; }
@@ -35,7 +35,7 @@ private:
     void onReport(const Engine& engine, const SourceReport& report);
     void onModel(const ModelFactsPtr& facts);
 
-    std::map<const Engine*, pipeline::SourceState> m_logged;  // by source: the last state in the log
+    std::map<const Engine*, pipeline::SourceState> m_logged;  // by source: the newest state in the log
     std::set<const Engine*> m_measured;
     Session m_session;
 };

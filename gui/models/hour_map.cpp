@@ -42,7 +42,8 @@ void HourMap::add(std::int64_t milliseconds, const Span& hour) {
     cell.mean += (hour.mean() - cell.mean) * hour.count / cell.count;
 }
 
-/// Compares each hour with the median and the median deviation, which a few unusual days do not change.
+/// Compares each hour with the median and the median deviation of all days, because a few unusual days hardly
+/// change these medians.
 void HourMap::compare() {
     bool any = false;
     for (std::size_t hour = 0; hour < 24; ++hour) {
@@ -59,9 +60,9 @@ void HourMap::compare() {
         const double usual = median(means);
         for (const double mean : means)
             distances.push_back(std::abs(mean - usual));
-        // The factor 1.4826 gives the standard deviation of a normal distribution. The spread is at least
-        // half a percent of the usual value, because otherwise every token would be unusual for a camera that
-        // never changes.
+        // For a normal distribution, 1.4826 times the median deviation is the standard deviation. The spread
+        // is at least half a percent of the usual value. Otherwise, if a scene never changes, one more token
+        // would be an outlier.
         const double spread = std::max(1.4826 * median(distances), 0.005 * std::abs(usual));
         for (auto& day : m_days) {
             Cell& cell = day[hour];

@@ -1,5 +1,5 @@
-// A map of a quantity by date and hour of the day, and the distance of each value from the usual value of its
-// hour.
+// A map of a quantity by date and hour of the day, and the deviation of each value from the usual value at
+// the same hour.
 #pragma once
 
 #include <functional>
@@ -16,10 +16,10 @@ public:
         double mean = 0;
         double count = 0;             ///< readings; 0: nothing was measured
         std::optional<double> usual;  ///< median of the same hour over all days, if there are enough days
-        double deviation = 0;         ///< from `usual`, in typical deviations of that hour
+        double deviation = 0;         ///< from `usual`, as a multiple of the typical deviation at that hour
         bool outlier = false;
     };
-    /// Least number of days, besides the compared day, for a usual value.
+    /// Least number of days, besides the compared day, that a usual value needs.
     static constexpr int kLeastDays = 4;
     static constexpr double kOutlier = 3.5;
 

@@ -1,4 +1,4 @@
-// The item models of a window, which give the data of panels and charts and use no widget.
+// The item models of a window. They contain the data of panels and charts, and use no widget.
 #pragma once
 
 #include "gui/engine/saved_time.hpp"

@@ -1,4 +1,4 @@
-// The objects that are present as a table: class and identity, place, time of arrival.
+// A table of the objects that are present: class and identity, place, time of arrival.
 #pragma once
 
 #include <QAbstractTableModel>

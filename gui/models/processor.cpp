@@ -60,8 +60,8 @@ Processor::State Processor::read() {
         state.throttled = m_throttles && *count > *m_throttles;
         m_throttles = count;
     }
-    // The present state from a Raspberry Pi's firmware. Bit 0: the voltage is too low; bits 1 to 3: the
-    // processor is slowed down.
+    // The current state that a Raspberry Pi's firmware reports. Bit 0: the voltage is too low; bits 1 to 3:
+    // the processor is slowed down.
     const auto pi = readOne<unsigned>(m_root + "/devices/platform/soc/soc:firmware/get_throttled", std::hex);
     if (pi) {
         state.throttleKnown = true;

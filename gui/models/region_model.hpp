@@ -1,4 +1,4 @@
-// The present readings of each region of the image, as a table.
+// The newest readings of each region of the image, as a table.
 #pragma once
 
 #include <QAbstractTableModel>

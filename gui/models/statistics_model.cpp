@@ -12,7 +12,7 @@ namespace {
 const QString kNothing = QStringLiteral("–");
 constexpr std::size_t kMostFramesWaiting = 20'000;
 
-/// The members that the first rows show; the row of the frames follows.
+/// The members that the first rows show. The row after these rows shows the number of frames.
 constexpr RunningMean PhaseStatistics::*kMembers[] = {&PhaseStatistics::kept, &PhaseStatistics::merged,
                                                       &PhaseStatistics::luminance, &PhaseStatistics::latency};
 

@@ -18,11 +18,12 @@ public:
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
     QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
 
-    /// Starts again with a setup. Afterwards, setStored() adds the stored readings, and add() later readings.
+    /// Drops all readings and begins a comparison for `setup`. Then setStored() adds the stored readings, and
+    /// add() adds later readings.
     void begin(const pipeline::Setup& setup);
     const pipeline::Setup& setup() const { return m_setup; }
     void setStored(const StoredComparison& stored);
-    /// Adds a measurement, unless it is of another setup or of a later pass of a video.
+    /// Adds a measurement. Ignores measurements of another setup or of a later pass of a video.
     void add(const pipeline::Measurement& measurement);
     void clear() { begin({}); }
     const pipeline::DayNightStatistics& statistics() const { return m_statistics; }
@@ -35,7 +36,7 @@ private:
 
     pipeline::DayNightStatistics m_statistics;
     pipeline::Setup m_setup;
-    std::vector<pipeline::Measurement> m_sinceBegin;  // until the stored readings arrive
+    std::vector<pipeline::Measurement> m_sinceBegin;  // kept until the stored readings arrive
     bool m_waiting = false;
 };
 

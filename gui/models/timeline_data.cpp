@@ -96,7 +96,7 @@ void TimelineData::addPast(const pipeline::Quantity& quantity,
     Series& series = found->second;
     for (const pipeline::QuantitySpan& minute : minutes) {
         pipeline::QuantitySpan& known = series.minutes[minute.time.count()];
-        if (minute.count > known.count) known = minute;  // the present minute may have more readings here
+        if (minute.count > known.count) known = minute;  // the current minute may have more readings here
     }
     for (const pipeline::QuantitySpan& reading : readings)
         series.readings.emplace(reading.time.count(), static_cast<float>(reading.mean));
@@ -183,7 +183,8 @@ void TimelineData::fillReadings(std::vector<TimelineColumn>& columns, Time from,
     }
 }
 
-/// `single`: fills single readings; fills a minute only if none of its readings is in memory.
+/// `single`: whether to fill in single readings. If so, a minute is filled in only if no reading of this
+/// minute is in memory.
 void TimelineData::fillQuantities(std::vector<TimelineColumn>& columns, Time from, Time to,
                                   bool single) const {
     const int count = static_cast<int>(columns.size());

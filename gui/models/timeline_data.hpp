@@ -1,5 +1,5 @@
 // The measurements of the timeline, from the last second to all weeks. They are read as columns, so that the
-// time to paint does not depend on their number.
+// time to paint does not depend on the number of measurements.
 #pragma once
 
 #include <array>
@@ -31,9 +31,9 @@ struct Span {
 };
 
 struct TimelineColumn {
-    static constexpr int kStages = 4;  ///< curves besides the last merge; more would look alike
+    static constexpr int kStages = 4;  ///< curves of merges before the last merge; more curves look alike
     // In percent of the tokens that came in, so that readings of several models can be compared.
-    std::array<Span, kStages> stages;  ///< after each merge except the last, if the level has them
+    std::array<Span, kStages> stages;  ///< after each merge except the last; only in single readings
     Span kept;                         ///< after the last merge
     std::array<Span, pipeline::kSummed> means;
     double nights = 0;             ///< weight of the readings at night
@@ -55,7 +55,8 @@ public:
     void add(const pipeline::Measurement& measurement);
     void addEvent(const pipeline::Event& event);
 
-    /// Chooses the quantities of the columns; a column has only those that were measured.
+    /// Chooses the quantities of the columns; if a quantity was not measured, its Span in the column is
+    /// empty.
     void setQuantities(const std::vector<pipeline::Quantity>& quantities);
     const std::vector<pipeline::Quantity>& quantities() const { return m_quantities; }
     /// Adds stored minutes and single readings of a quantity, in any order.
@@ -68,7 +69,8 @@ public:
     /// Returns the number of image tokens of the newest reading.
     int tokensIn() const { return m_tokensIn; }
 
-    /// Returns `count` columns of equal width over [from, to), from the coarsest level that is fine enough.
+    /// Returns `count` columns of equal width over [from, to). Reads them from the coarsest level (hours,
+    /// minutes or single readings) that is fine enough.
     std::vector<TimelineColumn> columns(Time from, Time to, int count) const;
     /// Whether these columns contain single readings instead of minutes or hours.
     bool readingsShown(Time from, Time to, int count) const;

@@ -147,7 +147,7 @@ void HeaderBar::setAnalysis(const Analysis& analysis) {
     setStale(false);
 }
 
-/// Changes only the captions of the figures, which keep their places.
+/// Changes only the captions of the figures. The figures keep their places.
 void HeaderBar::setReuse(const ReuseReport& reuse) {
     const bool on = reuse.state != ReuseState::Off;
     if (on)
@@ -156,7 +156,7 @@ void HeaderBar::setReuse(const ReuseReport& reuse) {
                    : reuse.ages.empty()
                        ? tr("tokens, with reuse")
                        : tr("tokens, mean age %1 frames").arg(readable(cv::mean(reuse.ages)[0], 0)));
-    // A suspended stream merges, so its comparison is not about reuse.
+    // While reuse is suspended, tokens merge, so the comparison is with merging.
     const bool merges = !on || reuse.state == ReuseState::Suspended;
     setCaption(m_times, merges ? tr("all tokens → merged") : tr("all tokens → reuse"));
     if (on == m_reuses) return;
@@ -191,7 +191,8 @@ void HeaderBar::setStale(bool stale) {
     setMark(*m_speed, "stale", stale);
 }
 
-/// Hides the difference if it is within the scatter of single frames, because it may be chance.
+/// Hides the difference if it is within the scatter of single frames, because so small a difference may be
+/// chance.
 void HeaderBar::setDayNight(const pipeline::DayNightStatistics& statistics) {
     const auto difference = statistics.difference(&pipeline::PhaseStatistics::kept);
     m_differs = statistics.complete() && std::abs(difference.percent) > difference.spread;

@@ -22,19 +22,19 @@ public:
 
     /// `address`: shown in the tool tip if the source has another name.
     void setSource(const SourceReport& report, bool paused, const QString& address = {});
-    /// `street`: whether the model is trained on the built-in street only. With any other source, the header
-    /// shows this.
+    /// `street`: whether the model is trained on the built-in street only. If so, the header warns of this
+    /// while another source is shown.
     void setModel(const QString& text, bool warning, bool street = false);
     void setAnalysis(const Analysis& analysis);
     void setSaved(const SavedTime& saved);
-    void clear();  ///< must be called for another source
+    void clear();  ///< must be called if another source is shown
     /// Marks the times as older than the frame.
     void setStale(bool stale);
     void setDayNight(const pipeline::DayNightStatistics& statistics);
     QString badgeText() const;
     /// Shows the mark of a recording; a click on the mark ends the recording.
     void setRecording(bool on) { m_recording->setVisible(on); }
-    /// Lets the bar get narrow: it shortens names and hides figures, the speed-up last.
+    /// Lets the bar become narrow: the bar then shortens names and hides figures, the speed-up last.
     QSize minimumSizeHint() const override;
 
 signals:
@@ -58,7 +58,7 @@ private:
     QToolButton* m_recording;
     QLabel *m_source, *m_model;
     QLabel *m_speed, *m_tokens, *m_times, *m_difference;
-    bool m_differs = false;  // by more than the scatter of single frames
+    bool m_differs = false;  // whether night and day differ by more than the scatter of single frames
 };
 
 }  // namespace mpm::gui

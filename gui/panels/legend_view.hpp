@@ -1,4 +1,5 @@
-// The legend as a table. A tick shows a class; a double click on its name chooses another colour.
+// The legend as a table. A check mark shows a class; after a double click on the name of a class, the user
+// can choose another colour.
 #pragma once
 
 #include <QHash>
@@ -40,7 +41,7 @@ public:
     QSize sizeHint() const override;
 
 signals:
-    /// The user wants to add a lane for this class to the timeline, or to remove it.
+    /// The user wants to add a lane for this class to the timeline, or to remove this lane.
     void laneWanted(int id);
 
 private:

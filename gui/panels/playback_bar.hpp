@@ -21,7 +21,7 @@ public:
     explicit PlaybackBar(QWidget* parent = nullptr);
 
     void setReport(const SourceReport& report, bool paused);
-    /// Adds a reading to the mean of the present pass of the video.
+    /// Adds a reading to the mean of the current pass of the video.
     void add(const pipeline::Measurement& measurement);
     void clear();
 

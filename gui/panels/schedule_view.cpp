@@ -24,7 +24,8 @@ void toggle(QAbstractItemModel* model, const QModelIndex& index) {
     model->setData(index, checked(index) ? Qt::Unchecked : Qt::Checked, Qt::CheckStateRole);
 }
 
-/// Paints a bar for the number of tokens that enter, and the number itself if it changed.
+/// Paints a bar for the number of tokens that enter a block, and the number if it differs from the previous
+/// block's.
 void paintBar(QPainter& painter, const QRectF& area, const QModelIndex& index, const Theme& theme) {
     const int tokens = index.data(ScheduleModel::TokensRole).toInt();
     const int all = index.data(ScheduleModel::TokensInRole).toInt();
@@ -45,7 +46,7 @@ void paintBar(QPainter& painter, const QRectF& area, const QModelIndex& index, c
                      (first ? Qt::AlignLeft : Qt::AlignHCenter) | Qt::AlignVCenter, QString::number(tokens));
 }
 
-/// Paints a switch that is clear without colour: up and filled if on, down and hollow if off.
+/// Paints a switch that users can read without seeing colours: up and filled if on, down and hollow if off.
 void paintSwitch(QPainter& painter, const QRectF& area, bool on, const Theme& theme) {
     const QRectF body(area.center().x() - 6, area.top() + 3, 12, area.height() - 5);
     painter.setPen(QPen(on ? theme.accent : theme.muted, 1.2));
@@ -91,7 +92,7 @@ QSize BlockDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIn
 
 bool BlockDelegate::editorEvent(QEvent* event, QAbstractItemModel* model, const QStyleOptionViewItem&,
                                 const QModelIndex& index) {
-    if (event->type() == QEvent::MouseButtonDblClick) return true;  // its two clicks have toggled already
+    if (event->type() == QEvent::MouseButtonDblClick) return true;  // the two clicks have toggled already
     if (event->type() != QEvent::MouseButtonRelease) return false;
     if (static_cast<QMouseEvent*>(event)->button() != Qt::LeftButton) return false;
     toggle(model, index);

@@ -1,4 +1,5 @@
-// The encoder's blocks side by side, each with the number of its input tokens and a switch to merge there.
+// The encoder's blocks side by side, each with the number of tokens that enter the block, and a switch for
+// merging before the block.
 #pragma once
 
 #include <QListView>

@@ -32,7 +32,7 @@ public:
     void setFolded(const QStringList& names);
 
 signals:
-    /// The user wants to add a lane to the timeline, or to remove it.
+    /// The user wants to add a lane for this quantity to the timeline, or to remove this lane.
     void laneWanted(const mpm::pipeline::Quantity& quantity);
     void comparedHoursChosen(int hours);
     /// `time`: of the chosen row, in milliseconds since 1970. `source`: if empty, the source in front.

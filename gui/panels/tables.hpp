@@ -25,8 +25,8 @@ public:
     QSize sizeHint() const override;
 
 signals:
-    /// The user chose a row by mouse or keys. The current row also changes with the focus, and if rows are
-    /// removed.
+    /// The user chose a row by mouse or keys. Qt's signal for the current row is not enough, because it is
+    /// also emitted if the focus changes or rows are removed.
     void rowChosen(const QModelIndex& row);
 
 protected:

@@ -18,7 +18,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// Whether the source gives no current frames; absent if it is paused or there is no source.
+/// Whether the source gives no current frames; absent if the engine is paused or has no source.
 std::optional<bool> isDown(const Engine& engine) {
     using State = pipeline::SourceState;
     if (engine.paused() || engine.sourceName().isEmpty()) return std::nullopt;
@@ -64,7 +64,8 @@ pipeline::AlertInput alertInput(const QString& source, const pipeline::Measureme
     input.luminance = measurement.luminance;
     input.labels = facts.labels;
     input.ownLabels = facts.ownLabels;
-    // Uses the legend's translation. For a literal context, lupdate would ask for another translation.
+    // Uses LegendModel's translation of this text. If the context were a literal here, lupdate would list the
+    // text a second time.
     const char* const legend = "mpm::gui::LegendModel";
     for (std::size_t id = facts.labels.size(); id < measurement.classShares.size(); ++id)
         input.labels.push_back(QCoreApplication::translate(legend, "class %1").arg(id).toStdString());
@@ -107,7 +108,7 @@ QString describeAlert(const pipeline::AlertRule& rule, double value) {
 }
 
 void notifyDesktop(const QString& title, const QString& text) {
-    // Escapes the text unless the desktop reports that it shows plain text.
+    // If the desktop interprets markup, or does not answer, escapes the text.
     auto* asked =
         new QDBusPendingCallWatcher(QDBusConnection::sessionBus().asyncCall(callDesktop("GetCapabilities")));
     QObject::connect(asked, &QDBusPendingCallWatcher::finished, asked, [asked, title, text] {
@@ -137,7 +138,7 @@ void AlertCenter::onMeasured(const pipeline::Measurement& measurement, const Ana
     look(input);
 }
 
-/// Keeps an image of each object, because a frame no longer shows an object that has left.
+/// Keeps an image of each object, because an object may have left the frame before its alert is raised.
 void AlertCenter::keepCutOuts(const Analysis& analysis) {
     const auto& rules = m_watch.rules();
     const bool wanted = std::any_of(rules.begin(), rules.end(),
@@ -180,8 +181,8 @@ QImage AlertCenter::cutOutFor(const pipeline::AlertRule& rule, const pipeline::A
     return found == m_cutOuts.end() ? QImage() : found->second.image;
 }
 
-/// Returns a different time in milliseconds for each notice, because the time is the key of event and
-/// cut-out. A time may repeat after the clock was set back by a second or more.
+/// Returns a different time in milliseconds for each notice, because events and cut-outs are stored under
+/// this time. After the clock was set back by a second or more, a time may occur twice.
 qint64 AlertCenter::nextTime() {
     const qint64 now = QDateTime::currentMSecsSinceEpoch(), ahead = m_lastTime - now;
     m_lastTime = ahead >= 0 && ahead < kMostAhead ? m_lastTime + 1 : now;

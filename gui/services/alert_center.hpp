@@ -1,4 +1,4 @@
-// Checks of a source's measurements against the rules, and the actions of alerts.
+// Checks a source's measurements against the alert rules, and performs the actions of alerts.
 #pragma once
 
 #include <deque>
@@ -22,7 +22,7 @@ public:
 
 signals:
     void raised(const mpm::gui::AlertNotice& notice);
-    /// A command could not be started.
+    /// Emitted if the command of an alert cannot be started.
     void failed(const QString& message);
 
 private:
@@ -44,12 +44,12 @@ private:
         QImage image;
         Steady::time_point time;
     };
-    std::map<std::int64_t, CutOut> m_cutOuts;  // by object
+    std::map<std::int64_t, CutOut> m_cutOuts;  // by id of the object
     qint64 m_lastTime = 0;
-    QTimer m_clock;  // checks a source that is down and so measures nothing
+    QTimer m_clock;  // needed because a source that is down gives no measurements to check
 };
 
-/// Returns the values of a reading that rules check.
+/// Returns the values of `measurement` that rules can check.
 pipeline::AlertInput alertInput(const QString& source, const pipeline::Measurement& measurement,
                                 const ModelFacts& facts);
 

@@ -95,7 +95,7 @@ bool BoundedLink::isConnected() {
 bool BoundedLink::moveUp() {
     const bool open = !m_up.empty() || fill(m_inside.get(), m_up);
     if (open && (m_up.empty() || drain(m_outside.get(), m_up))) return true;
-    end({});  // the library has closed its end, or notices the end when it reads
+    end({});  // the library has closed the socket, or notices the end when it reads
     return false;
 }
 

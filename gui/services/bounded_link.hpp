@@ -1,4 +1,4 @@
-// A link between a library and its connection, which limits the bytes that the library receives.
+// A link between a network library and the network, which limits the bytes that the library receives.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@
 
 namespace mpm::gui {
 
-/// A client that only publishes needs to receive a few bytes for each message. The link passes on no more,
-/// because the library would keep an incoming message of any size in memory.
+/// A client that only publishes needs to receive a few bytes for each message. The link ends the connection
+/// if more bytes come, because the library would keep an incoming message of any size in memory.
 class BoundedLink {
 public:
     static constexpr std::int64_t kAtFirst = 64 << 10;  // bytes, for greeting and certificates
@@ -29,7 +29,7 @@ public:
 
     /// Allows some more bytes, for the answer to a message.
     void countMessage() { ++m_messages; }
-    /// Returns why the connection ended; empty if it is open or if the other side closed it.
+    /// Returns why the connection ended; empty if the connection is open or the other side closed it.
     std::string problem() const;
 
 private:
@@ -46,7 +46,7 @@ private:
     const Clock::time_point m_begun = Clock::now();
     Descriptor m_outside, m_inside, m_stop;
     std::atomic<std::int64_t> m_messages{0};
-    std::int64_t m_received = 0;  // this and the next three: used by the thread only
+    std::int64_t m_received = 0;  // this and the next three: used only by the thread
     std::string m_up, m_down;
     bool m_connected = false;
     mutable std::mutex m_mutex;

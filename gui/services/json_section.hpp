@@ -1,5 +1,5 @@
 // A JSON object of a settings file that people may edit. An absent value keeps its default. An unknown name
-// or a value of another type is an error, because a misspelt mask would hide nothing.
+// or a value of the wrong type is an error. Otherwise, a misspelt mask would be ignored and hide nothing.
 #pragma once
 
 #include <set>
@@ -19,7 +19,8 @@ public:
 
 class JsonSection {
 public:
-    /// If `json` is absent, the object is empty. `where`: start of error messages; empty for the whole file.
+    /// If `json` is absent, the object is empty. `where`: the start of error messages; empty if the object is
+    /// the whole file.
     JsonSection(const QJsonValue& json, std::string where);
 
     void read(const char* name, bool& value);
@@ -34,7 +35,7 @@ public:
     /// Returns "where: name", for error messages of the caller.
     std::string nameOf(const char* name) const { return m_where.empty() ? name : m_where + ": " + name; }
     [[noreturn]] void refuse(const char* name, const std::string& expected) const;
-    /// Throws if a value was not read: its name is then unknown.
+    /// Throws if the object has a name that the caller has not read, because this name is unknown.
     void finish() const;
 
 private:

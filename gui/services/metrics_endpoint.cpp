@@ -27,7 +27,7 @@ using Counters = prometheus::Family<prometheus::Counter>;
 
 const prometheus::Histogram::BucketBoundaries kSeconds = {0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5};
 
-/// Whether the address is of a single machine: not "every address", and not a group of machines.
+/// Whether the address is that of a single machine. False for "every address" and for multicast addresses.
 bool isOneMachine(const QHostAddress& address) {
     bool hasV4 = false;
     const bool any = address.toIPv4Address(&hasV4) == 0 && hasV4;  // ::ffff:0.0.0.0 too
@@ -56,7 +56,7 @@ std::string nameOf(std::size_t id, const std::vector<std::string>& labels) {
 class MetricsEndpoint::Families {
 public:
     std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
-    /// A gauge for each field of a reading that Prometheus gets.
+    /// A gauge for each field of a reading that the page contains.
     std::vector<std::pair<const pipeline::ReadingField*, Gauges*>> fields = fieldGauges();
     Gauges& night = gauge("mpm_night", "1 by night, 0 by day");
     Gauges& share = gauge("mpm_class_share", "Share of the image, by class");
@@ -73,7 +73,7 @@ public:
                                                              .Help("Time in the network, one frame")
                                                              .Register(*registry);
 
-    /// Replaces the values of a source that are of a class or a region.
+    /// Replaces a source's values for classes and regions. A value that is not in `values` disappears.
     using Values = std::map<std::pair<Gauges*, prometheus::Labels>, double>;
     void setValues(const std::string& source, const Values& values) {
         for (const auto& [gauge, value] : std::exchange(m_values[source], values))
@@ -158,7 +158,7 @@ void findListenAddresses(const QString& name, QObject* context,
     if (name.compare(QLatin1String("localhost"), Qt::CaseInsensitive) == 0)
         return then({QHostAddress(QHostAddress::LocalHost), QHostAddress(QHostAddress::LocalHostIPv6)});
     if (name.trimmed().isEmpty()) return then({});
-    // An empty name would be a null address, which means "every address of this machine".
+    // An empty name, rejected above, would give a null address, which means "every address of this machine".
     QHostAddress literal;
     if (literal.setAddress(name)) return then(usable({literal}));
     QHostInfo::lookupHost(

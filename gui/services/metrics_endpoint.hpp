@@ -1,4 +1,4 @@
-// A page of metrics for Prometheus, on loopback unless the settings name another address.
+// A page of metrics for Prometheus. If the settings contain no other address, the address is loopback.
 #pragma once
 
 #include <functional>
@@ -14,15 +14,15 @@ class QHostAddress;
 namespace mpm::gui {
 
 /// Finds the addresses of `name`: an IP address, "localhost", or a host that the system knows. Calls `then`
-/// with the addresses (none if the name is unknown), immediately or later in the thread of `context`. Only
-/// 0.0.0.0 and :: mean every address of the machine.
+/// with the addresses (none if the name is unknown), immediately or later in the thread of `context`. If
+/// `name` is neither 0.0.0.0 nor ::, leaves out addresses that mean "every address of the machine".
 void findListenAddresses(const QString& name, QObject* context,
                          std::function<void(const QList<QHostAddress>& found)> then);
 
 class MetricsEndpoint {
 public:
-    /// Listens on the first usable address. Throws std::runtime_error if there is none, or the port is in
-    /// use.
+    /// Listens on the first usable address. Throws std::runtime_error if no address is usable, or the port is
+    /// in use.
     MetricsEndpoint(const MetricsSettings& settings, const QList<QHostAddress>& addresses);
     ~MetricsEndpoint();
 

@@ -16,7 +16,7 @@ std::string& converterProgram() {
     return program;
 }
 
-/// Reports a missing protection only once, because it is the same for every model.
+/// Reports missing protections only once, because the same protections are missing for every model.
 void reportMissing(const std::vector<std::string>& missing) {
     static std::atomic<bool> reported{false};
     if (missing.empty() || reported.exchange(true)) return;

@@ -21,7 +21,7 @@ public:
 signals:
     /// `report`: lines of plain text, or the reason why there is no report.
     void inspected(const QString& path, const QString& report);
-    /// `problem`: why the file cannot be converted, as plain text; empty if it can.
+    /// `problem`: why the file cannot be converted, as plain text; empty if the file can be converted.
     void judged(const QString& path, const QString& problem);
 
 protected:

@@ -74,7 +74,8 @@ TunedMethod methodFrom(const QJsonObject& row) {
     return method;
 }
 
-/// Reads the results from the file of `--json`. Without this file, `found` has no results.
+/// Reads the results from the file that `mpm tune --json` wrote. If the file does not exist, `found` does not
+/// change.
 void readResults(const QString& file, TuneFound& found) {
     QFile results(file);
     if (!results.open(QIODevice::ReadOnly)) return;

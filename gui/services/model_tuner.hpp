@@ -37,12 +37,12 @@ public:
     /// Ends a search that is in progress.
     ~ModelTuner() override { finish(); }
 
-    /// Searches. This and all functions below return immediately; a later request replaces a waiting request.
-    /// Until the search ends, the images are in a private folder within `folder`.
+    /// Searches for the fastest method. This and all functions below return immediately; a later request
+    /// replaces a waiting request. Until the search ends, the images are in a private folder within `folder`.
     void tune(const QString& model, const std::vector<QImage>& images, const QString& folder);
     /// Writes a copy of the model with this method to FOLDER/NAME-tuned.onnx.
     void write(const QString& model, const TunedMethod& method, const QString& folder);
-    /// Ends the present search immediately, and drops a waiting request.
+    /// Ends a search in progress immediately, and drops a waiting request.
     void cancel();
 
     /// Sets the program `mpm` for all later tuners; by default `mpm` next to this program.

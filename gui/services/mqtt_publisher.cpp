@@ -37,7 +37,7 @@ QString classKey(std::size_t id, const std::vector<std::string>& labels) {
                               : QStringLiteral("class_%1").arg(id);
 }
 
-/// Adds to the present value of `name`, because several classes may have the same name.
+/// Adds `value` to the member `name` of `json`, because several classes may have the same name.
 void add(QJsonObject& json, const QString& name, double value) {
     json[name] = rounded(json[name].toDouble() + value);
 }
@@ -83,7 +83,8 @@ QJsonObject stateOf(const pipeline::Measurement& m, const std::vector<std::strin
     return json;
 }
 
-/// Returns the template for Home Assistant, which gives "None" for a value that is not known.
+/// Returns Home Assistant's template for the field. A value that may be unknown is not rounded, so that null
+/// becomes "None".
 QString templateOf(const pipeline::ReadingField& field) {
     const bool mayMiss = field.when != pipeline::ReadingField::When::Always && std::isnan(field.otherwise);
     QString text = QStringLiteral("value_json.") + QLatin1String(field.name);
@@ -92,8 +93,8 @@ QString templateOf(const pipeline::ReadingField& field) {
     return QStringLiteral("{{ ") + text + QStringLiteral(" }}");
 }
 
-/// Makes the value unavailable while the monitor is offline or, unless `source` is empty, the source is down.
-/// `source`: topic of the source's state.
+/// Makes the sensor unavailable while the monitor is offline. If `source`, the topic of the source's state,
+/// is not empty, also makes the sensor unavailable while the source is down.
 void addAvailability(QJsonObject& json, const QString& program, const QString& source) {
     QJsonArray all{QJsonObject{{QStringLiteral("topic"), program}}};
     if (!source.isEmpty())
@@ -104,7 +105,8 @@ void addAvailability(QJsonObject& json, const QString& program, const QString& s
     json[QStringLiteral("availability_mode")] = QStringLiteral("all");
 }
 
-/// Runs once in a process. It is never undone, because other publishers may need the library.
+/// Initialises the library once in a process. No publisher cleans up, because other publishers may need the
+/// library.
 void initLibrary() {
     static const int once = mosquitto_lib_init();
     Q_UNUSED(once)
@@ -130,7 +132,7 @@ MqttPublisher::MqttPublisher(const MqttSettings& settings, const QString& passwo
     });
     mosquitto_publish_callback_set(
         client, [](mosquitto*, void* self, int) { ++static_cast<MqttPublisher*>(self)->m_acknowledged; });
-    // The broker publishes this message when the program has gone.
+    // The broker publishes this message if the program ends without disconnecting.
     mosquitto_will_set(client, availability().toUtf8().constData(), 7, "offline", 1, true);
     start();
 }
@@ -195,7 +197,7 @@ void MqttPublisher::onConnect(int result) {
     });
 }
 
-/// Reports a failure once, not at each attempt.
+/// Reports only the first failure since the last connection, not every failed attempt.
 void MqttPublisher::reportDisconnected(const QString& message) {
     if (!m_told.isEmpty()) return;
     m_told = message;
@@ -224,7 +226,7 @@ void MqttPublisher::send(const QString& topic, const QByteArray& payload, bool r
         const std::lock_guard<std::mutex> lock(m_mutex);
         if (m_link) m_link->countMessage();
     }
-    int number = 0;  // not 0 if the message waits for the broker, with or without a connection
+    int number = 0;  // message id; not 0 if the message is in the library's queue, even without a connection
     mosquitto_publish(m_client.get(), &number, topic.toUtf8().constData(), int(payload.size()),
                       payload.constData(), 1, retain);
     if (number != 0) ++m_published;
@@ -233,7 +235,7 @@ void MqttPublisher::send(const QString& topic, const QByteArray& payload, bool r
 void MqttPublisher::publish(const QString& source, const pipeline::Measurement& measurement,
                             const std::vector<std::string>& labels) {
     if (!m_connected) return;  // the measurement would be old when the connection is back
-    // A detector has no shares.
+    // A detector measures no shares, so no sensors for shares are announced.
     const std::vector<std::string> segmented =
         measurement.classShares.empty() ? std::vector<std::string>() : labels;
     if (m_classes[source] != segmented) announceClasses(source, segmented);
@@ -250,7 +252,7 @@ void MqttPublisher::publishState(const QString& source, const QString& title, bo
     const QByteArray payload = compact(
         {{QStringLiteral("up"), up}, {QStringLiteral("state"), state}, {QStringLiteral("name"), title}});
     if (titleOf(source) != title) {
-        // Makes the broker forget the values under the former name.
+        // Removes the values under the source's former name from the broker.
         if (m_lastStates.erase(source) > 0)
             for (const char* part : {"/state", "/source"})
                 send(topicOf(source) + QLatin1String(part), {}, true);

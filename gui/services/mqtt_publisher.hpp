@@ -17,11 +17,11 @@ struct mosquitto;
 namespace mpm::gui {
 
 /// A thread that connects and reconnects until it is stopped; every call returns immediately. The library's
-/// own thread is not used, because it would sleep for a whole keep-alive if the first attempt failed.
+/// thread is not used, because it would sleep for a whole keep-alive interval after a failed first attempt.
 class MqttPublisher : public Worker {
     Q_OBJECT
 public:
-    /// `profile`: distinguishes two monitors at the same broker.
+    /// `profile`: part of the topics, which distinguishes two monitors at the same broker.
     MqttPublisher(const MqttSettings& settings, const QString& password, const QString& profile);
     ~MqttPublisher() override;
 
@@ -30,7 +30,7 @@ public:
     /// previous measurement; drops other measurements. `labels`: names of the classes.
     void publish(const QString& source, const pipeline::Measurement& measurement,
                  const std::vector<std::string>& labels);
-    /// `title`: the name of the source for the user. If the title changes, so do the topics, and Home
+    /// `title`: the name of the source for the user. If the title changes, the topics change too, and Home
     /// Assistant receives the new topics.
     void publishState(const QString& source, const QString& title, bool up, const QString& state);
     /// Sends "closed" as the last state of the source, and removes its measurement from the broker.
@@ -70,7 +70,7 @@ private:
     std::unique_ptr<mosquitto, Close> m_client;
     std::atomic<bool> m_connected{false};
     std::unique_ptr<BoundedLink> m_link;  // guarded by m_mutex
-    int m_failures = 0;                   // used by the thread only
+    int m_failures = 0;                   // used only by the thread
     QString m_told;
     std::int64_t m_published = 0;  // number of messages; the broker acknowledges in the same order
     std::atomic<std::int64_t> m_acknowledged{0};
@@ -78,7 +78,7 @@ private:
         QElapsedTimer since;
         std::int64_t number = 0;  // value of m_published after the message
     };
-    std::map<QString, Sent> m_sent;                         // by source: the last measurement sent
+    std::map<QString, Sent> m_sent;                         // by source: the newest measurement sent
     std::map<QString, QByteArray> m_lastStates;             // by source; sent again after a reconnection
     std::map<QString, std::vector<std::string>> m_classes;  // by source; announced again after a reconnection
     std::map<QString, QString> m_titles;                    // by source

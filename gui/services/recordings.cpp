@@ -13,7 +13,7 @@ namespace mpm::gui {
 namespace {
 
 constexpr qint64 kAlertVideo = 15'000;  // usual length of an alert's video
-constexpr qint64 kNameSteps = 1'500;    // file names have only seconds, and alerts are noted earlier
+constexpr qint64 kNameSteps = 1'500;    // file names are exact to 1 s, and an alert is earlier than its video
 
 QString fromStore(const std::string& text) {
     return QString::fromStdString(text);
@@ -33,7 +33,7 @@ std::vector<Recording> recordingsIn(const QString& folder) {
         const QDateTime begun = QDateTime::fromString(match.captured(2), QStringLiteral("yyyyMMdd-HHmmss"));
         recording.source = begun.isValid() ? match.captured(1) : file.completeBaseName();
         recording.from = begun.isValid() ? begun.toMSecsSinceEpoch() : recording.to;
-        // The clock may have been set back while the file was written.
+        // If the clock was set back while the file was written, the last write seems earlier than the start.
         if (recording.to < recording.from) recording.to = recording.from + kAlertVideo;
         found.push_back(recording);
     }

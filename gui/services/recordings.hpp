@@ -23,14 +23,14 @@ std::vector<Recording> recordingsIn(const QString& folder);
 /// Returns the file of the recording that shows `time` of a source; empty if there is none.
 QString recordingOf(const std::vector<Recording>& recordings, const QString& source, qint64 time);
 
-/// The parts of an alert's event, "RULE: WHAT: VALUE". Because a rule's name may contain a colon, names in
-/// `known` are tried first.
+/// The parts of the text of an alert's event, "RULE: WHAT: VALUE". A rule's name may contain a colon, so
+/// alertText() first compares the text with the names in `known`.
 struct AlertText {
     QString rule, what, value;
 };
 AlertText alertText(const QString& text, const QStringList& known);
 
-/// Returns the rule that began a recording; empty if the user began it or its event was deleted.
+/// Returns the rule that began a recording; empty if the user began it or the alert's event was deleted.
 QString ruleOf(const Recording& recording, const std::vector<pipeline::StoredEvent>& events,
                const QStringList& known);
 

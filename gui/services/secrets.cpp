@@ -17,7 +17,7 @@ QStringList g_variables;  // used only by the thread of the window
 void Secrets::keep(const QString& key, const QString& secret,
                    std::function<void(const QString& problem)> then) {
     auto* job = new QKeychain::WritePasswordJob(kService, this);
-    job->setInsecureFallback(false);  // never stores in a file
+    job->setInsecureFallback(false);  // without a keychain, fails instead of storing the secret in a file
     job->setKey(key);
     job->setTextData(secret);
     connect(job, &QKeychain::Job::finished, this, [then = std::move(then)](QKeychain::Job* done) {

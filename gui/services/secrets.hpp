@@ -18,15 +18,15 @@ public:
     /// `profile`: part of the keys of addresses.
     explicit Secrets(const QString& profile = {}) : m_profile(profile) {}
 
-    /// Both functions return immediately; the answer comes later, in this thread. `problem`: empty on
-    /// success; never contains the secret.
+    /// keep() and find() return immediately, and call `then` later in the thread of this object. `problem`:
+    /// empty on success; never contains the secret.
     void keep(const QString& key, const QString& secret, std::function<void(const QString& problem)> then);
     void find(const QString& key,
               std::function<void(std::optional<QString> secret, const QString& problem)> then);
 
-    /// Do the same for the address of a source, under the key PROFILE/NAME, because two profiles may have
-    /// sources of the same name. If there is no such entry, find the key NAME, which a user or an earlier
-    /// version may have made.
+    /// Store and find the address of a source under the key PROFILE/NAME, because two profiles may have
+    /// sources of the same name. If this key does not exist, findAddress() looks for the key NAME, which a
+    /// user or an earlier version may have made.
     void keepAddress(const QString& name, const QString& address,
                      std::function<void(const QString& problem)> then);
     void findAddress(const QString& name,

@@ -46,7 +46,8 @@ void Services::apply(const WatchSettings& settings) {
     m_thumbnails.setSettings(settings.thumbnails);
     m_cutOuts.setSettings(settings.thumbnails);
     if (!(before.mqtt == settings.mqtt)) applyMqtt(settings.mqtt);
-    // After a name changed, makes a new page, so that no series of the former name remains.
+    // If the name of a source changed, makes a new page of metrics, so that no series of the former name
+    // remains.
     if (renamed || !(before.metrics == settings.metrics)) applyMetrics(settings.metrics);
 }
 
@@ -219,7 +220,7 @@ void Services::onAlert(Engine& engine, const AlertNotice& notice) {
 }
 
 QString Services::imageOf(const QString& source, qint64 time) const {
-    constexpr qint64 kReach = 1'500;  // longest time from an alert to its event, in stores of version 0.1.0
+    constexpr qint64 kReach = 1'500;  // version 0.1.0 stored events up to this long after the alert
     if (!m_settings.keepsImages) return {};
     const QString object = m_cutOuts.nearest(source, time, kReach);
     return object.isEmpty() ? m_thumbnails.nearest(source, time, Thumbnails::kEvery) : object;

@@ -16,13 +16,14 @@ namespace mpm::gui {
 class Services : public QObject {
     Q_OBJECT
 public:
-    /// `videos`: folder of recordings if the settings name none. Small images are stored next to it.
+    /// `videos`: folder of recordings, used if the settings contain no folder. Small images are stored next
+    /// to it.
     Services(const QString& profile, const QString& videos);
 
     /// Applies the settings immediately. Parts whose settings did not change continue undisturbed.
     void apply(const WatchSettings& settings);
     const WatchSettings& settings() const { return m_settings; }
-    /// Stores no small images, because another program stores them.
+    /// Stops storing small images, because another program that uses the profile stores them.
     void setReadOnly() { m_readOnly = true; }
     /// Serves the engine until the engine is destroyed or detached.
     void attach(Engine& engine);
@@ -33,20 +34,21 @@ public:
     /// Returns the request with the regions and privacy settings of the engine's source.
     Request requestFor(const Engine& engine, Request request) const;
 
-    /// Starts a recording for the user. Returns false if that is impossible, because images are not kept.
+    /// Starts a recording for the user. Returns false if the settings forbid keeping images.
     bool startRecording(Engine& engine);
     void stopRecording(Engine& engine);
     bool recording(const Engine& engine) const;
 
     /// Returns the key of the broker's password in the keychain.
     static QString mqttKey(const MqttSettings& settings);
-    /// Connects again, with the present password.
+    /// Connects to the broker again, with the password that is now in the keychain.
     void reconnect() { applyMqtt(m_settings.mqtt); }
 
     const Thumbnails& thumbnails() const { return m_thumbnails; }
-    /// Returns the image file of an event: of its object, else of the frame. Empty if none is stored.
+    /// Returns the stored image of an event's object or, if there is none, of the frame; empty if none is
+    /// stored.
     QString imageOf(const QString& source, qint64 time) const;
-    /// Returns the folder that the settings name, else the default folder.
+    /// Returns the folder of recordings in the settings or, if there is none, the default folder.
     QString videosFolder() const { return m_settings.videos.isEmpty() ? m_videos : m_settings.videos; }
     Secrets& secrets() { return m_secrets; }
     const MetricsEndpoint* metrics() const { return m_metrics.get(); }
@@ -66,7 +68,7 @@ private:
         std::unique_ptr<AlertCenter> alerts;
         std::unique_ptr<VideoRecorder> video;
         std::vector<QMetaObject::Connection> connections;
-        QString source;  ///< the name of the source opened last
+        QString source;  ///< the name of the source opened most recently
     };
     void sourceClosed(const QString& source);
     void applyMqtt(const MqttSettings& settings);

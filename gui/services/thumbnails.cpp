@@ -39,7 +39,7 @@ void Thumbnails::add(const QString& source, const QImage& image, qint64 time) {
     const QString name = topicWord(source);
     const std::lock_guard<std::mutex> lock(m_mutex);
     Kept& kept = m_sources[name];
-    // An image is also due if the clock was set back, because it may be back by years.
+    // An image is also due if the clock was set back: the clock may need years to reach the last image again.
     const bool due = kept.eventDue || !kept.last || time - *kept.last >= kEvery || time < *kept.last;
     if (!m_settings.on || !due || m_tasks.size() >= kMostImagesWaiting) return;
     kept.eventDue = false;
@@ -125,7 +125,7 @@ void Thumbnails::write(const Task& task) {
     try {
         makePrivateFolders(QFileInfo(file).absolutePath().toStdString());
     } catch (const std::exception&) {
-        return;  // the store reports a full disk
+        return;  // not reported here: if the disk is full, the store reports it
     }
     if (!writeWhole(file, bytes.data())) return;
     const std::lock_guard<std::mutex> lock(m_mutex);

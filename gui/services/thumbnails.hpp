@@ -1,4 +1,4 @@
-// Small images over weeks, one each minute and one for each event, so that the timeline can show a moment.
+// Small images of the last weeks, one each minute and one for each event, which the timeline shows.
 #pragma once
 
 #include <deque>
@@ -22,8 +22,8 @@ public:
 
     /// All times are in milliseconds since 1970.
     void setSettings(const ThumbnailSettings& settings);
-    /// Stores the image if the last image is a minute old, or after noteEvent(). The caller must already have
-    /// blackened the masks in `image`.
+    /// Stores the image if the source's latest stored image is a minute old, or if noteEvent() was called.
+    /// The caller must already have blackened the masks in `image`.
     void add(const QString& source, const QImage& image, qint64 time);
     /// Makes add() store the next image of the source.
     void noteEvent(const QString& source);
@@ -31,7 +31,7 @@ public:
     /// none.
     QString nearest(const QString& source, qint64 time, qint64 reach) const;
 
-    /// Returns the time of the image before (-1) or after (1) `time`; absent if there is none.
+    /// Returns the time of the nearest image before `time` (`direction` -1) or after it (1); absent if none.
     std::optional<qint64> beside(const QString& source, qint64 time, int direction) const;
 
     static constexpr int kLongSide = 320;
@@ -59,7 +59,7 @@ private:
 
     const QString m_folder;
     ThumbnailSettings m_settings;  // this and all below: guarded by m_mutex
-    bool m_limited = false;        // whether the user's limits are known; before, nothing is removed
+    bool m_limited = false;        // whether setSettings() set the limits; before that, nothing is removed
     std::deque<Task> m_tasks;
     std::map<QString, Kept> m_sources;  // by the folder's name
     qint64 m_bytes = 0;

@@ -47,7 +47,7 @@ QImage fitted(const QImage& image) {
     return to;
 }
 
-/// A video that is being written. Frames are repeated, so that it plays at the speed of the scene.
+/// A video that is being written. Frames are repeated, so that the video plays at the speed of the scene.
 class Film {
 public:
     Film(QString file, std::chrono::milliseconds longestStill)
@@ -140,7 +140,7 @@ void VideoRecorder::add(const QImage& image, const QString& text) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     const Clock::time_point now = Clock::now();
     stopIfDue(now);
-    // Drops images beyond the file's rate, which also saves memory.
+    // Drops images that come faster than the file's frame rate. This also saves memory.
     if (!m_kept.empty() && now - m_kept.back().time < kApart) return;
     const Still still{fitted(image), text, now};
     if (m_recording && m_tasks.size() < kMostWaiting) addTask({Task::Write, {}, still, {}});
@@ -186,7 +186,7 @@ bool VideoRecorder::recordsByHand() const {
     return m_recording && !m_until;
 }
 
-/// Ends recording after a failure, unless a new recording waits in the queue.
+/// Ends recording after a failure. If a new recording waits in the queue, does nothing.
 void VideoRecorder::noteFailure() {
     const std::lock_guard<std::mutex> lock(m_mutex);
     for (const Task& task : m_tasks)

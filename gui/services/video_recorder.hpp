@@ -1,5 +1,5 @@
 // Annotated videos, which the user or an alert starts. The video of an alert also shows the seconds before
-// it.
+// the alert.
 #pragma once
 
 #include <deque>
@@ -14,7 +14,8 @@ namespace mpm::gui {
 class VideoRecorder : public Worker {
     Q_OBJECT
 public:
-    /// `longestStill`: longest time for which an image is repeated; longer outages of the source are cut.
+    /// `longestStill`: longest time for which an image is repeated; the video skips the rest of a longer
+    /// outage of the source.
     explicit VideoRecorder(std::chrono::milliseconds longestStill = kBefore + kAfter)
         : Worker("video"), m_longestStill(longestStill) {}
     /// Completes the file that is being written.
@@ -26,12 +27,12 @@ public:
     /// Records until stopRecording(). `file`: must end in .mp4.
     void startRecording(const QString& file);
     void stopRecording();
-    /// Whether the user's recording is in progress; false also after it failed.
+    /// Whether a recording that the user started is in progress; false also after the recording failed.
     bool recordsByHand() const;
     /// Ends recording: waits until the file is complete, and emits finished() before it returns.
     void close();
-    /// Records from some seconds before now to some seconds after. Prolongs a recording around an earlier
-    /// alert.
+    /// Records from kBefore before now until kAfter after now. If a recording around an earlier alert is in
+    /// progress, prolongs that recording instead.
     void recordAround(const QString& file);
     /// Drops the images kept so far, for privacy.
     void forget();

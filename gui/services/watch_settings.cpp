@@ -44,7 +44,7 @@ pipeline::Polygon polygonFrom(const QJsonValue& json, const std::string& what) {
                              ": expected corners as [x, y], parts of the image's width and height, 0 to 1");
         polygon.emplace_back(pair[0].toDouble(), pair[1].toDouble());
     }
-    // A mask without an area would hide nothing.
+    // With fewer than three corners, a mask would have no area and hide nothing.
     if (polygon.size() < 3) throw WatchError(what + ": expected at least three corners");
     return polygon;
 }
@@ -202,7 +202,8 @@ ThumbnailSettings thumbnailsFrom(const QJsonValue& value) {
     return thumbnails;
 }
 
-/// Replaces the name of a source in a rule by the address, so that the source can be renamed.
+/// Throws if two sources have the same name. In rules, replaces a source's name by the address, so that the
+/// source can be renamed.
 void checkNames(WatchSettings& settings) {
     for (const auto& [source, watch] : settings.sources) {
         if (!settings.isNameFree(watch.name, source))
@@ -380,7 +381,7 @@ void writeWatchSettings(const QString& path, const WatchSettings& settings) {
     try {
         makePrivateFolders(QFileInfo(path).absolutePath().toStdString());
         writeAtomically(path.toStdString(), watchText(settings).toStdString());
-        tightenOwn(path.toStdString());  // an earlier version may have written the file
+        tightenOwn(path.toStdString());  // an earlier version may have let other users read the file
     } catch (const cv::Exception& error) {
         throw WatchError(printable(error.err, 1000));
     }

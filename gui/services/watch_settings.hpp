@@ -1,5 +1,5 @@
-// Regions, masks, alerts, MQTT, metrics and further sources of a profile, used with and without a window: a
-// JSON file next to the profile's settings.
+// The watch file: regions, masks, alerts, MQTT, metrics and further sources of a profile, in JSON, next to
+// the profile's settings. The monitor uses the file with and without a window.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ struct MqttSettings {
     bool on = false;
     QString host = QStringLiteral("localhost");
     int port = 1883;
-    QString user;  ///< its password is in the keychain
+    QString user;  ///< the password of this user is in the keychain
     bool tls = false;
     QString prefix = QStringLiteral("mpm");
     QString discovery = QStringLiteral("homeassistant");  ///< prefix of Home Assistant; empty: not announced
@@ -26,7 +26,7 @@ struct MqttSettings {
 
 struct MetricsSettings {
     bool on = false;
-    QString address = QStringLiteral("127.0.0.1");  ///< with any other address, other machines can connect
+    QString address = QStringLiteral("127.0.0.1");  ///< if not a loopback address, other machines can connect
     int port = 9464;
 
     bool operator==(const MetricsSettings& other) const;
@@ -45,7 +45,7 @@ struct SourceWatch {
     QString name;              ///< such as "Front door"; empty: the address is shown
     QStringList objects = {};  ///< classes to follow; "*": all objects
 
-    /// Returns `wanted`, with a number if a region other than `own` has this name, because measurements
+    /// Returns `wanted`. If a region other than `own` has this name, adds a number, because measurements
     /// identify regions by name.
     std::string freeName(const std::string& wanted, const pipeline::Region* own = nullptr) const;
     bool empty() const { return name.isEmpty() && objects.isEmpty() && regions.empty() && masks.empty(); }
@@ -64,8 +64,8 @@ struct WatchSettings {
     const SourceWatch& of(const QString& source) const;
     /// Returns the name of a source for the user: the name that the user chose, or the address.
     QString titleOf(const QString& source) const;
-    /// Returns false if another known source, or one in `open`, has this name as title (ignoring case) or
-    /// shown address, or the same topicWord(). An empty name is free.
+    /// Whether `source` may have this name. The title (ignoring case), the shown address and the topicWord()
+    /// of every other source, in the settings or in `open`, must differ. An empty name is free.
     bool isNameFree(const QString& name, const QString& source, const QStringList& open = {}) const;
     /// Returns the classes to follow at a source: the user's choice and the classes in rules.
     std::vector<std::string> objectsOf(const QString& source) const;
@@ -74,17 +74,18 @@ struct WatchSettings {
 /// Returns the letters and digits of `text` in lower case, with one '_' for each run of other characters. If
 /// `text` is not ASCII, returns distinctWord().
 QString topicWord(const QString& text);
-/// Returns the word with a hash of the whole text, so that different texts have different words.
+/// Returns the letters and digits, and a hash of the whole text, so that different texts have different
+/// words.
 QString distinctWord(const QString& text);
-/// Returns the topic word of a source: of its title without accents or, if the title has no letters and
-/// digits, of its address.
+/// Returns the topic word of a source's title without accents. If the title has no letters or digits, returns
+/// the topic word of the address.
 QString topicWord(const QString& source, const QString& title);
 
 /// Returns the defaults if there is no file. Throws WatchError if the file is not valid.
 WatchSettings readWatchSettings(const QString& path);
 /// Parses the content of a file. The message of WatchError does not name the file.
 WatchSettings parseWatchSettings(const QByteArray& text);
-/// Returns the content of a file. Parsing it and writing it again gives the same text.
+/// Returns the content of a file. If this text is parsed and written again, the result is the same text.
 QByteArray watchText(const WatchSettings& settings);
 void writeWatchSettings(const QString& path, const WatchSettings& settings);
 

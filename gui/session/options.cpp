@@ -16,7 +16,7 @@ namespace mpm::gui {
 namespace {
 
 ParsedOptions wrong(const QString& message) {
-    return {{}, 2, QStringLiteral("mpm-monitor: ") + safeText(message)};  // the message quotes arguments
+    return {{}, 2, QStringLiteral("mpm-monitor: ") + safeText(message)};  // the message may quote any text
 }
 
 void addOptions(QCommandLineParser& parser, const QStringList& views) {

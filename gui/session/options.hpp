@@ -19,7 +19,7 @@ public:
     std::optional<QString> source, model;  ///< absent: as in the profile
     QString profile = QStringLiteral("default");
     QString screenshot;  ///< file for an image of the window; empty: none
-    double after = 3;    ///< seconds until the screenshot; without a window, until the end
+    double after = 3;    ///< seconds until the screenshot or, without a window, until the program ends
     bool afterGiven = false;
     bool headless = false;
     QString view;                                  ///< a view's key; empty: as in the profile

@@ -67,7 +67,7 @@ QString storePathOf(const QString& name) {
 constexpr std::chrono::milliseconds kLongestInterval = std::chrono::hours(24);
 const QString kClassNames = QStringLiteral("class_names/");
 
-/// Returns a key, valid in the settings file, for any name of a model.
+/// Returns a key for a model. The key is valid in the settings file, whatever characters the name contains.
 QString keyOf(const QString& model) {
     return QString::fromLatin1(model.toUtf8().toHex());
 }
@@ -177,7 +177,7 @@ bool isSame(const QSettings& one, const QSettings& other) {
 }
 
 /// If memory runs out during `sync`, QSettings does not remove the lock file. The destructor of QSettings
-/// writes once more and would wait forever for this lock, so the lock file must be removed before.
+/// writes once more and would wait forever for this lock, so the lock file must be removed before that.
 class LockRemover {
 public:
     explicit LockRemover(const std::string& settings) : m_lock(settings + ".lock") {}

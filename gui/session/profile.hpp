@@ -59,7 +59,7 @@ private:
     std::unique_ptr<QSettings> m_settings;
 };
 
-/// The context of translations; in a header, so that lupdate finds it.
+/// The context of translations. It is declared in a header, so that lupdate finds the class.
 struct Profiles {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::Profiles)
 };

@@ -33,8 +33,8 @@ void Session::lockProfile() {
     m_lock = std::make_unique<QLockFile>(m_profile.lockPath());
     m_lock->setStaleLockTime(0);  // a lock stays valid, even if its program runs for weeks
     if (m_lock->tryLock() || m_lock->error() != QLockFile::LockFailedError) return;
-    // After a kill in a container, this process may have the number of the killed process. QLockFile cannot
-    // remove the file while another process has the lock.
+    // After a kill in a container, this process may have the killed process's id, so the lock seems valid.
+    // While another process holds the lock, removeStaleLockFile() fails.
     if (m_lock->removeStaleLockFile() && m_lock->tryLock()) return;
     qint64 process = 0;
     QString host, program;
@@ -62,7 +62,7 @@ void Session::readWatch() {
         m_watchDamaged = true;
         WatchSettings hidden;  // hides images, because the masks are unknown
         hidden.keepsImages = false;
-        hidden.thumbnails.days = 36'500;  // the limits of stored images are unknown too
+        hidden.thumbnails.days = 36'500;  // keeps all stored images: their limits are unknown too
         hidden.thumbnails.megabytes = 100'000'000;
         m_services.apply(hidden);
         throw;
@@ -82,7 +82,7 @@ void Session::setWatch(const WatchSettings& settings) {
     }
 }
 
-/// Moves passwords of further sources, which earlier versions wrote, to the keychain.
+/// Moves passwords that earlier versions wrote in the watch file, for further sources, to the keychain.
 void Session::moveSecrets() {
     if (!m_readOnly.isEmpty()) return;
     for (const QString& source : QStringList(m_services.settings().further))
@@ -91,7 +91,8 @@ void Session::moveSecrets() {
 
 void Session::keepFurther(const QString& source) {
     const QString shown = safeText(pipeline::Address(source.toStdString()).shown());
-    // Cameras of a recorder may look the same, so each needs a separate entry.
+    // Without passwords, addresses of a recorder's cameras may be equal, so each camera needs a separate
+    // entry.
     const QString name = freeName(shown, [this](const QString& taken) {
         return m_sources.isStored(storedAs(taken)) || m_movedSecrets.contains(taken);
     });
@@ -214,7 +215,8 @@ void Session::keepSecret(const Engine& engine, const QString& source, std::funct
 
 void Session::closeSource(int index) {
     if (m_sources.count() < 2 || index < 0 || index >= m_sources.count()) return;
-    // The profile's own source is always the first. If it is closed, the second source replaces it.
+    // The source at index 0 is always the profile's source. If it is closed, the source at index 1 replaces
+    // it.
     if (index == 0) m_state.source = m_sources.storedName(m_sources.at(1));
     WatchSettings watch = m_services.settings();
     watch.further.removeOne(index == 0 ? m_state.source : m_sources.storedName(m_sources.at(index)));

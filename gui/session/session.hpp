@@ -16,8 +16,8 @@ public:
     explicit Session(const Options& options);
     ~Session() override { m_services.disconnect(this); }
 
-    /// Returns why the profile is only read; empty if it is also written. Only one program at a time writes a
-    /// profile.
+    /// Returns why this program only reads the profile; empty if it also writes the profile. Only a single
+    /// program at a time may write a profile.
     const QString& readOnlyReason() const { return m_readOnly; }
     const Options& options() const { return m_options; }
     const Profile& profile() const { return m_profile; }
@@ -32,9 +32,10 @@ public:
     bool watchDamaged() const { return m_watchDamaged; }
     /// Applies the settings immediately and writes them to the profile.
     void setWatch(const WatchSettings& settings);
-    /// Loads the model and opens the sources that the command line or the profile name.
+    /// Loads the model and opens the sources. The command line or the profile determines both.
     void start();
-    /// Writes the profile if it changed. Reports a failure only once until writing succeeds again.
+    /// Writes the profile if it changed. After a failure is reported, further failures are not reported until
+    /// writing succeeds again.
     void save();
 
     /// Open a source for the user; the next start will open it too. `engine`: any engine of the session.
@@ -47,7 +48,7 @@ public:
     /// source has.
     void nameSource(const Engine& engine, const QString& name);
     bool isNameFree(const QString& name, const QString& source) const;
-    /// Returns the source's key in the watch settings. `stored`: the source as the settings name it.
+    /// Returns the source's key in the watch settings. `stored`: the source as written in the settings.
     static QString keyOf(const QString& stored);
 
 signals:
@@ -73,7 +74,7 @@ private:
     SharedNetwork m_network;
     Services m_services;
     bool m_watchDamaged = false, m_saveFailed = false;
-    QStringList m_movedSecrets;                // names of the entries for passwords of the watch file
+    QStringList m_movedSecrets;                // names of the entries made for passwords in the watch file
     std::map<const Engine*, QString> m_names;  // names for sources that are being opened
     Sources m_sources;                         // must be last: workers end before the parts that they use
 };

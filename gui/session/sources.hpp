@@ -14,7 +14,7 @@ class Sources : public QObject {
     Q_OBJECT
 public:
     /// `dayCycle`: number of frames in a day of the built-in street; 0: the usual number. All references must
-    /// outlive the object.
+    /// outlive this object.
     Sources(const Profile& profile, const ProfileState& state, int dayCycle, SharedNetwork& network,
             Services& services);
 
@@ -29,10 +29,10 @@ public:
     /// Adds an engine, still without a source.
     Engine& add();
     void remove(int index);
-    /// `source`: as the settings or the command line name it. Emits opened() or rejected(), later if the
-    /// keychain must answer first.
+    /// `source`: as written in the settings or on the command line. Emits opened() or rejected(), immediately
+    /// or, if the keychain must answer first, later.
     void open(Engine& engine, const QString& source);
-    /// Returns the engine's source as the settings name it.
+    /// Returns the engine's source as written in the settings.
     QString storedName(const Engine& engine) const;
     /// Whether the settings name a source `stored`.
     bool isStored(const QString& stored) const;

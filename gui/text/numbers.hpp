@@ -9,21 +9,22 @@
 
 namespace mpm::gui {
 
-/// Must be called right after the application is made. The application's constructor sets the C library to
+/// Must be called right after the QApplication is made. The application's constructor sets the C library to
 /// the user's locale, in which printf and strtod may use 0,5. Code in GStreamer, FFmpeg and OpenCV depends on
 /// the C locale. Text for the user uses QLocale, which is not changed.
 inline void setNumericLocale() {
     std::setlocale(LC_NUMERIC, "C");
 }
 
-/// Returns "0,5" if the locale has a comma. Never separates thousands, so that token counts look alike.
+/// Returns a number such as "0,5", as in the locale, but without separators of thousands, so that all token
+/// counts look alike.
 inline QString readable(double value, int digits) {
     QLocale locale;
     locale.setNumberOptions(QLocale::OmitGroupSeparator);
     return locale.toString(value, 'f', digits);
 }
 
-/// Returns milliseconds as text; below ten with a decimal, to show the time that merging saves.
+/// Returns milliseconds as text. If below 10, with a decimal, because merging may save less than 1 ms.
 inline QString readableMs(double value) {
     return readable(value, value < 9.95 ? 1 : 0);
 }

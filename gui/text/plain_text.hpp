@@ -1,5 +1,6 @@
 // Text that Qt must not read as HTML, because an image tag in a label would load a file. All text from
-// outside must be shown through these functions; tests/gui/check_plain_text.sh checks this.
+// outside must be shown through plainToolTip() or gui/widgets/plain_widgets.hpp;
+// tests/gui/check_plain_text.sh checks this.
 #pragma once
 
 #include <QString>
@@ -7,7 +8,7 @@
 
 namespace mpm::gui {
 
-/// Returns text for a tool tip, which Qt shows as HTML if it looks like HTML.
+/// Returns `text` for a tool tip. If the text looks like HTML, escapes it, because Qt would interpret it.
 inline QString plainToolTip(const QString& text) {
     return Qt::mightBeRichText(text) ? QStringLiteral("<qt>%1</qt>").arg(text.toHtmlEscaped()) : text;
 }

@@ -1,5 +1,6 @@
 // Text from models, sources and files, made safe to show, log and send: one line, no control characters,
-// limited length. Text must be made safe on entry to the program, because it leaves in many places.
+// limited length. Text must be made safe when it enters the program, because the program writes it in many
+// places.
 #pragma once
 
 #include <string>
@@ -32,7 +33,7 @@ inline std::string safeName(std::string_view text) {
     return name.size() <= kLongestName ? name : printable(name, kLongestName - 5);  // 5: for " ... "
 }
 
-/// Returns a safe error message of a library, with its line breaks.
+/// Returns an error message of a library, made safe, but with the line breaks.
 inline QString safeLines(std::string_view text) {
     return QString::fromStdString(printableLines(text, 2000));
 }

@@ -9,7 +9,7 @@
 
 namespace mpm::gui {
 
-/// The context of translations; in a header, so that lupdate finds it.
+/// The context of translations. It is declared in a header, so that lupdate finds the class.
 struct SourceText {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::SourceText)
 };

@@ -6,7 +6,8 @@ class QLocale;
 
 namespace mpm::gui {
 
-/// Installs our translations, and Qt's if the system has them; none for English. Must be called only once.
+/// Installs the translations of the monitor and, if the system has them, of Qt. For English, installs none.
+/// Must be called only once.
 void installTranslations(QCoreApplication& application, const QLocale& locale);
 
 }  // namespace mpm::gui

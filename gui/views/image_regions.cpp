@@ -10,7 +10,8 @@ namespace mpm::gui {
 
 namespace {
 
-/// Returns the area for a text: it may be wider than a narrow region, but is inside the view.
+/// Returns the area for the text of a region. If the region is narrow, the area is wider than the region, but
+/// inside the view.
 QRectF roomForText(const QRectF& region, const QString& words, const QFont& font, const QRectF& view) {
     const double wanted = QFontMetricsF(font).horizontalAdvance(words) + 26;
     if (region.width() >= wanted) return region;

@@ -58,7 +58,7 @@ void ImageView::endShapes(bool keep) {
         emit shapesChanging(false);
     }
     if (changed && keep) changed->done(changed->shapes);
-    // If a double click ended the shape, its first click already added the last corner.
+    // If a double click ended the shape, the first of the two clicks already added the last corner.
     if (drawn && keep && m_shape.size() >= 3) drawn(m_shape);
 }
 
@@ -132,7 +132,8 @@ void ImageView::addCorner(std::size_t shape, std::size_t before, const QPointF& 
     m_changing->chosen = {shape, before};
 }
 
-/// Chooses the next (1) or the previous (-1) corner; after the end of a shape, in the adjacent shape.
+/// Chooses the next (1) or the previous (-1) corner; after the end of a shape, continues in the adjacent
+/// shape.
 void ImageView::stepCorner(int step) {
     Corner& at = m_changing->chosen;
     const Shapes& shapes = m_changing->shapes;

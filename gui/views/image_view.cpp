@@ -115,7 +115,7 @@ void ImageView::paintEvent(QPaintEvent*) {
 }
 
 void ImageView::paintImage(QPainter& painter, const QRectF& whole) {
-    // An image enlarged four times or more is not smoothed, because sharp pixels show more.
+    // An image enlarged four times or more is not smoothed, so that the user can tell the pixels apart.
     painter.setRenderHint(QPainter::SmoothPixmapTransform, whole.width() < 4.0 * m_image.width());
     painter.drawImage(whole, m_image);
 }

@@ -33,12 +33,12 @@ public:
     /// Outlines regions on the image, with the readings of each region if they are known.
     void setRegions(const std::vector<pipeline::Region>& regions,
                     const std::vector<pipeline::RegionReading>& readings) override;
-    /// Lets the user click the corners of a shape. `then` receives the complete shape, unless the user
-    /// cancels.
+    /// Lets the user click the corners of a shape. `then` receives the complete shape; if the user cancels,
+    /// `then` is not called.
     void drawShape(std::function<void(const pipeline::Polygon&)> then);
     bool drawing() const { return static_cast<bool>(m_shapeDone); }
     /// Lets the user move, add and remove corners of shapes by mouse or keys. `then` receives the changed
-    /// shapes at the end, unless the user cancels.
+    /// shapes at the end; if the user cancels, `then` is not called.
     using Shapes = std::vector<pipeline::Region>;
     void changeShapes(const Shapes& shapes, std::function<void(const Shapes&)> then);
     bool changing() const { return m_changing.has_value(); }
@@ -74,8 +74,8 @@ protected:
     QPointF toImagePosition(QPointF position) const;
     Viewport* viewport() const { return m_viewport; }
 
-    /// Covers an image that comes from the network. In the overview, only the view with `explains` shows the
-    /// reason; other views are covered only if they show an image.
+    /// Covers an image that the network computed and that is not current. In the overview, only the view with
+    /// `explains` shows the reason; another view is covered only if it shows an image.
     void coverAnalysis(const Covers& covers, bool explains);
 
     virtual void paintImage(QPainter& painter, const QRectF& rect);
@@ -94,7 +94,7 @@ private:
     void stepCorner(int step);
     void tellCorner();
     void paintCursor(QPainter& painter, const QRectF& rect);
-    /// Returns the footer; a subclass may shorten the text to the width.
+    /// Returns the footer; a subclass may shorten the text to fit the width.
     virtual QString footerFor(double) const { return m_footer; }
     void paintTexts(QPainter& painter, const QRectF& visible);
     void paintCover(QPainter& painter, const QRectF& visible);
@@ -134,7 +134,7 @@ inline cv::Point cellAt(QPointF at, cv::Size grid) {
     return {std::min(int(at.x() * grid.width), grid.width - 1),
             std::min(int(at.y() * grid.height), grid.height - 1)};
 }
-/// Draws a light line over a dark line, which is visible on any image.
+/// Draws a line over a wider dark line, so that the line is visible on any image.
 void drawLine(QPainter& painter, const QPolygonF& polygon, bool closed, const QColor& colour);
 
 }  // namespace mpm::gui

@@ -47,8 +47,8 @@ LiveView::LiveView(Viewport* viewport, QWidget* parent)
     });
 }
 
-/// If boxes are shown, waits for the next analysed frame, because on a newer image the boxes would be beside
-/// moving objects. Does not wait for a network that needs seconds.
+/// If boxes are shown, ignores frames that are not analysed yet: on a newer image, the boxes would be beside
+/// moving objects. Shows the frame if the last analysed frame is older than kLongestWait.
 void LiveView::setFrame(const LiveFrame& frame) {
     if (m_past || (m_objects && Steady::now() - m_captured < kLongestWait)) return;
     showFrame(frame);

@@ -45,7 +45,7 @@ private:
     ModelFactsPtr m_model;
     cv::Size m_size;
     Steady::time_point m_captured;
-    bool m_fresh = false;  // not painted yet
+    bool m_fresh = false;  // whether the frame is not painted yet
     double m_displayMs = 0;
 };
 

@@ -95,8 +95,8 @@ void MergeView::paintImage(QPainter& painter, const QRectF& whole) {
     painter.restore();
 }
 
-/// Paints a line between two clusters. In mean colours, also paints a line between two single patches, to
-/// show that they did not merge. Lines are dark on light patches and light on dark patches.
+/// Paints lines between clusters. In mean colours, also paints lines between single patches, to show that
+/// these patches did not merge. Lines are dark on light patches and light on dark patches.
 void MergeView::paintOutlines(QPainter& painter, const QRectF& whole) const {
     const cv::Size grid = m_analysis->merged.grid;
     if (whole.width() / grid.width < 4) return;  // a net of lines would hide the colours
@@ -123,7 +123,7 @@ void MergeView::paintOutlines(QPainter& painter, const QRectF& whole) const {
     painter.drawLines(light.data(), static_cast<int>(light.size()));
 }
 
-/// Hides patches under a mask, although the network merges them like others.
+/// Hides patches under a mask, although the network merges these patches too.
 void MergeView::paintMasks(QPainter& painter, const QRectF& whole) const {
     for (const pipeline::Polygon& mask : m_analysis->frame.masks) {
         const QPolygonF polygon = onScreen(mask, whole);

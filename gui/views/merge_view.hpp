@@ -1,4 +1,5 @@
-// A view of the patches that were merged. Pointing at a patch shows its whole cluster and its class.
+// A view of the patches that were merged. The view shows the cluster and the class of the patch under the
+// pointer.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// A view of the frame, under the classes that the network found.
+// A view of the frame. The classes that the network found are painted over the frame.
 #pragma once
 
 #include "gui/views/image_view.hpp"

@@ -16,7 +16,7 @@ class ImageView;
 class SourceGrid : public TileArea, public View {
     Q_OBJECT
 public:
-    /// Ignores `viewport`, because only the tiles zoom together.
+    /// Ignores `viewport`, because the tiles zoom together, but not with the other views.
     explicit SourceGrid(Viewport* viewport);
 
     void add(const Engine* engine);

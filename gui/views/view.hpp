@@ -22,7 +22,7 @@ struct Cover {
 /// them.
 struct Covers {
     Cover source, analysis;
-    bool overview = false;  ///< whether several views are shown, so that the reason is given only once
+    bool overview = false;  ///< whether several views are shown, so that only a single view shows the reason
 
     const Cover& first() const { return source.empty() ? analysis : source; }
 };
@@ -37,11 +37,11 @@ public:
 
     virtual QWidget* widget() = 0;
     virtual void setFrame(const LiveFrame&) {}
-    /// `style`: the present style; the frame may have been drawn in an earlier style.
+    /// `style`: the style in use; the frame may have been drawn in an earlier style.
     virtual void setRendered(const RenderedFrame&, const RenderStyle&) {}
     virtual void setComparison(const RenderedComparison&, const SavedTime&) {}
     virtual void setNight(const RenderedNight&) {}
-    /// Sets the text on every image made with random weights; empty for a trained model.
+    /// Sets a text that warns of random weights; empty for a trained model.
     virtual void setModelNote(const QString&) {}
     virtual void setRegions(const std::vector<pipeline::Region>&,
                             const std::vector<pipeline::RegionReading>&) {}

@@ -26,8 +26,8 @@ class ViewArea : public QWidget {
 public:
     explicit ViewArea(QWidget* parent = nullptr);
 
-    /// Returns the largest width of buttons, controls and views, because buttons and controls may be in two
-    /// rows.
+    /// Returns the largest of the widths of buttons, controls and views, not a sum, because buttons and
+    /// controls may be in two rows.
     QSize minimumSizeHint() const override;
 
     /// `index`: a row of viewTable(). An unknown key is ignored.
@@ -54,7 +54,7 @@ public:
     void setNight(const RenderedNight& drawn);
     void setModel(const ModelFacts& facts);
     void setSource(const SourceReport& report, bool paused);
-    /// Sets the reason why there is no analysis; empty if there is one.
+    /// Sets the reason why there is no analysis; empty if there is an analysis.
     void setAnalysisCover(const Cover& cover);
     void clear();
     void setObjects(const AnalysisPtr& analysis);
@@ -87,7 +87,7 @@ signals:
     void viewChanged(int index);
     void styleChanged();
     void nightChanged(const street::NightParameters& parameters);
-    /// The pointer came over an image, so that probabilities are needed (`wanted`), or left the image.
+    /// The pointer entered an image, so that probabilities are needed (`wanted`), or left the image.
     void scoresWanted(bool wanted);
     void tileChosen(const mpm::gui::Engine* engine);
 
@@ -105,7 +105,7 @@ private:
     Viewport m_viewport;
     std::vector<View*> m_views;  // a view for each row of the table; null for the overview
     int m_shown = 0;
-    bool m_reuses = false, m_beside = false;  // whether reuse is on, and whether it runs beside merging
+    bool m_reuses = false, m_beside = false;  // whether reuse is on; whether reuse runs beside merging
     QToolButton* m_reuse = nullptr;
     QWidget* m_bar;
     QLabel* m_corner;

@@ -11,7 +11,7 @@
 
 namespace mpm::gui {
 
-/// The context of translations; in a header, so that lupdate finds it.
+/// The context of translations. It is declared in a header, so that lupdate finds the class.
 struct ViewTable {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::ViewTable)
 };
@@ -27,14 +27,15 @@ struct ViewEntry {
         NeedsAllSources = 32,  ///< needs images of every source, not only of the source in front
         ShowsFrame = 64,       ///< shows the frame, so that regions can be drawn on it
         ChoosesOther = 128,    ///< compares with a schedule that the user may choose
-        WhileMerging = 256,    ///< in the overview unless reuse is on
+        WhileMerging = 256,    ///< in the overview while reuse is off
         WhileReusing = 512,    ///< in the overview while reuse is on, or runs beside merging
         YieldsToReuse = 1024,  ///< not in the overview while reuse runs beside merging
     };
 
     const char* key;     ///< in settings and on the command line
     QString (*title)();  ///< translated
-    /// Makes a widget that belongs to the parent. Null: the overview, which shows the views with InOverview.
+    /// Makes the view, whose widget has no parent yet. Null: the overview, which shows the views with
+    /// InOverview.
     View* (*make)(Viewport* viewport);
     unsigned flags;
 

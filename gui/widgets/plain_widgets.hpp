@@ -1,4 +1,5 @@
-// Labels, tool tips and message boxes that show any text unchanged. The window must make them here only.
+// Functions for labels, tool tips and message boxes that never interpret text as HTML. The window must make
+// all labels, tool tips and message boxes with these functions.
 #pragma once
 
 #include <QLabel>

@@ -32,7 +32,7 @@ void SideSplit::setBare(bool bare) {
 bool SideSplit::event(QEvent* event) {
     const bool handled = QSplitter::event(event);
     if (event->type() != QEvent::Resize && event->type() != QEvent::LayoutRequest) return handled;
-    // Before the widget is shown, its size is arbitrary.
+    // Before the widget is visible, the width is arbitrary, so it is not compared.
     const int need = m_content->minimumSizeHint().width() + handleWidth() +
                      std::max(m_panel->minimumWidth(), m_panel->minimumSizeHint().width());
     m_narrow = isVisible() && width() < need;

@@ -10,7 +10,8 @@ class SideSplit : public QSplitter {
 public:
     SideSplit(QWidget* content, QWidget* panel, QWidget* parent = nullptr);
 
-    /// Returns the user's choice, for the settings. A narrow screen applies it when the window is wide again.
+    /// Returns whether the user wants the panel, for the settings. If the window is narrow, the choice takes
+    /// effect when the window is wide again.
     bool panelWanted() const { return m_wanted; }
     void setPanelWanted(bool wanted);
     bool panelShown() const { return !m_panel->isHidden(); }

@@ -30,7 +30,8 @@ enum class Appearance { System, Light, Dark };
 
 /// Sets style, palette and style sheet of the whole program.
 void applyAppearance(QApplication& application, Appearance appearance);
-/// Marks a widget in either theme. `mark`: "trouble" for an error, "stale" for data that are not current.
+/// Marks a widget, or removes the mark. The style sheets of both themes show the mark. `mark`: "trouble" for
+/// an error, "stale" for data that are not current.
 void setMark(QWidget& widget, const char* mark, bool on);
 QFont scaled(QFont font, double factor);
 QFont bold(QFont font);

@@ -22,7 +22,8 @@ struct Grid {
     }
 };
 
-/// Returns a grid. A further column must enlarge the images at least by the factor `gain`.
+/// Returns the grid with the largest images. Accepts more columns only if the images get larger by the factor
+/// `gain`.
 Grid gridFor(int count, QSizeF area, double aspect, double gain) {
     Grid best;
     for (int columns = 1; columns <= count; ++columns) {
@@ -125,7 +126,8 @@ void TileArea::place() {
     for (const QWidget* tile : m_tiles)
         aspect += aspectOf(tile) / count;
     std::vector<QRect> places = layOut(count, size(), aspect);
-    // A large image is the first place; in a grid of equal images, the order remains.
+    // The place of a large image is first in layOut(), so it moves to index m_lead. In a grid of equal
+    // images, the order remains.
     if (places.front().size() != places.back().size())
         std::rotate(places.begin(), places.begin() + 1, places.begin() + m_lead + 1);
     for (int i = 0; i < count; ++i) {

@@ -11,7 +11,7 @@ namespace mpm::gui {
 class TileArea : public QWidget {
     Q_OBJECT
 public:
-    /// `lead`: the tile that may be larger than the others; -1: the first.
+    /// `lead`: index of the tile that may be larger than the other tiles; -1: index 0.
     void setTiles(const std::vector<QWidget*>& tiles, int lead = -1);
     /// Set the ratio of width to height, for all tiles or for one tile.
     void setAspect(double aspect);
@@ -22,8 +22,8 @@ public:
 
     QSize minimumSizeHint() const override { return {320, 90}; }
 
-    /// Returns the places of `count` images, the lead first: equal images in a grid or, if that covers
-    /// clearly more, a large image with the others beside it. `aspect`: width to height.
+    /// Returns the places of `count` images, the lead first: equal images in a grid or, if this covers
+    /// clearly more of `area`, a large image with the other images beside it. `aspect`: width to height.
     static std::vector<QRect> layOut(int count, QSize area, double aspect);
 
 protected:

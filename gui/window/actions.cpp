@@ -100,7 +100,7 @@ void addSources(MainWindow& window, QMenu* menu) {
               [open] { open(QStringLiteral("demo")); });
 }
 
-/// The menu is filled each time it opens, because the recent models change.
+/// Fills the menu each time it opens, because the recent models change.
 void addRecentModels(MainWindow& window, QMenu* menu) {
     QMenu* recent = menu->addMenu(Actions::tr("&Recent models"));
     const auto fill = [&window, recent] {

@@ -21,7 +21,7 @@ void holdBack(QtMsgType type, const QMessageLogContext&, const QString& text) {
         return;
     }
     std::fputs("mpm-monitor: no display can be opened; --headless measures without one\n", stderr);
-    std::_Exit(1);  // nothing yet needs an orderly end
+    std::_Exit(1);  // nothing is open yet that must be closed
 }
 
 }  // namespace
@@ -43,12 +43,12 @@ ProfileWindow::~ProfileWindow() = default;
 
 void ProfileWindow::open(const Options& options) {
     m_window = std::make_unique<MainWindow>(options);
-    // Queued, because the signal comes from a dialog of the window.
+    // Queued, because the signal comes from a dialog of the window, which switchTo() deletes.
     connect(m_window.get(), &MainWindow::profileWanted, this, &ProfileWindow::switchTo, Qt::QueuedConnection);
     m_window->show();
 }
 
-/// Closes a window before the next opens, because both may need the same camera.
+/// Closes the window before opening the next window, because both may need the same camera.
 void ProfileWindow::switchTo(const QString& profile) {
     Options options;
     options.profile = profile;

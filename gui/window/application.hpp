@@ -7,14 +7,14 @@
 
 namespace mpm::gui {
 
-/// Makes the application. Without a display, prints a line to stderr and ends the program with status 1,
-/// because Qt would abort with a page about plugins and a core dump.
+/// Makes the application. If no display can be opened, prints a line to stderr and ends the program with
+/// status 1, because Qt would abort with a page about plugins and a core dump.
 std::unique_ptr<QApplication> makeApplication(int& argc, char** argv);
 
 class MainWindow;
 struct Options;
 
-/// The window of the program. For another profile, a new window replaces it.
+/// The window of the program. If the user chooses another profile, a new window replaces this window.
 class ProfileWindow : public QObject {
 public:
     explicit ProfileWindow(const Options& options);

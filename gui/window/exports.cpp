@@ -59,7 +59,7 @@ bool drawSvg(const Sheet& sheet, QIODevice& to) {
     return painter.end();
 }
 
-/// Draws a widget to an SVG, with sharp lines and text, or to an image of twice its size.
+/// Draws a widget to an SVG, with sharp lines and text, or to an image of twice the widget's size.
 bool drawTo(const Sheet& sheet, const QString& file) {
     QBuffer bytes;
     bytes.open(QIODevice::WriteOnly);

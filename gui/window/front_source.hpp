@@ -20,8 +20,8 @@ public:
     void select(Engine& engine);
     /// Opens another source in the engine in front. `name`: as in Session::openSource().
     void open(const QString& source, const std::optional<QString>& name = {});
-    /// Must be called after another source was opened in the engine in front. The previous source was
-    /// measured until then, because the keychain may answer late.
+    /// Must be called after another source was opened in the engine in front. The previous source is measured
+    /// until this call, because the keychain may answer late.
     void begin();
     void setPaused(bool paused);
     void setReport(const SourceReport& report);
@@ -39,7 +39,7 @@ public:
 signals:
     void messagePosted(const QString& text, bool trouble = false);
     void pausedChanged(bool paused);
-    /// The first measurement of a source or of another model has come.
+    /// Emitted with the first measurement of a source or of another model.
     void modelMeasured();
 
 private:

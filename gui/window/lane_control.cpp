@@ -21,7 +21,7 @@ namespace {
 using pipeline::Quantity;
 using Kind = Quantity::Kind;
 
-constexpr int kDays = 14;  // days to load; the store keeps single readings as long
+constexpr int kDays = 14;  // days to load; the store keeps single readings this long
 
 /// The keys of lanes in settings: KIND|CLASS|REGION; kinds without a class or region omit this part.
 struct KeyForm {
@@ -62,7 +62,7 @@ QString LaneControl::keyOf(const Quantity& quantity) const {
     return parts.join(QLatin1Char('|'));
 }
 
-/// Returns the quantity of a key; absent if this model or source does not have it.
+/// Returns the quantity of a key; absent if the model has no such class or the source no such region.
 std::optional<Quantity> LaneControl::quantityOf(const QString& key) const {
     QStringList parts = key.split(QLatin1Char('|'));
     const auto* const form = std::find_if(kForms.begin(), kForms.end(), [&parts](const KeyForm& candidate) {
@@ -129,7 +129,7 @@ void LaneControl::apply() {
     m_parts.timeline->setLanes(lanes);
 }
 
-/// Keeps the lanes of a class that was renamed.
+/// After a class was renamed, changes the keys of its lanes, so that the lanes remain.
 void LaneControl::followNames() {
     QStringList& keys = m_parts.session->state().lanes;
     const std::vector<Lane>& lanes = m_parts.timeline->view()->lanes();
@@ -182,8 +182,8 @@ void LaneControl::reload() {
         load(quantity, QDateTime::currentMSecsSinceEpoch(), kDays);
 }
 
-/// Loads a day, then the previous day, and so on, so that new readings can be written in between. Loads
-/// single readings of the last hour only.
+/// Loads a day, then the previous day, and so on, so that new readings can be written in between. Of the last
+/// hour, also loads single readings.
 void LaneControl::load(const Quantity& quantity, qint64 before, int days) {
     using pipeline::Millis;
     const std::string model = m_parts.models->statistics.setup().model;

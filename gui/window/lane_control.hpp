@@ -1,5 +1,6 @@
-// The lanes of the timeline. The user chooses them in the menu, the legend or the table of regions; the store
-// fills them day by day. Settings name classes and regions, so a lane outlives a change of model or source.
+// The lanes of the timeline. The user chooses them in the menu, the legend or the table of regions; the
+// readings come from the store, day by day. Settings contain names of classes and regions, not ids, so a lane
+// remains if the model or the source changes.
 #pragma once
 
 #include <QMenu>

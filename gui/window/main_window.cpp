@@ -28,7 +28,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// The interval of comparisons in views that need few.
+/// The least time between two comparisons in views with ComparesSlowly.
 constexpr std::chrono::milliseconds kSlowComparison{1'000};
 
 }  // namespace
@@ -59,7 +59,8 @@ MainWindow::MainWindow(const Options& options, QWidget* parent) : QMainWindow(pa
 }
 
 MainWindow::~MainWindow() {
-    // Disconnects first, because the engines end with the session, after the receivers of their signals.
+    // Disconnects first, because the engines are deleted with the session, after the receivers of their
+    // signals.
     m_front.reset();
     m_session.disconnect();
     m_session.network().disconnect();
@@ -175,7 +176,7 @@ void MainWindow::restore() {
     resize(1440, 900);
     // A size on the command line applies even if the window was maximised when it closed.
     if (!state.geometry.isEmpty() && options.size.isEmpty()) restoreGeometry(state.geometry);
-    // The stored size may be of a larger screen, and Qt accepts a size that is a little too large.
+    // The size may have been stored on a larger screen, and Qt accepts a size that is a little too large.
     resize(size().boundedTo(screen()->availableSize()));
     if (!options.size.isEmpty()) resize(options.size);
     m_sideSplit->restoreState(state.sideSplit);
@@ -332,8 +333,8 @@ void MainWindow::changeEvent(QEvent* event) {
     if (event->type() == QEvent::WindowStateChange && m_sideSplit != nullptr) showImagesOnly(isFullScreen());
 }
 
-/// Shows only the images, for the full screen. The guide strip and the playback bar themselves check whether
-/// the window has the full screen.
+/// If `only`, shows only the images, for a full-screen window. The guide strip and the playback bar
+/// themselves check whether the window is full-screen.
 void MainWindow::showImagesOnly(bool only) {
     m_parts.views->setImagesOnly(only);
     m_sideSplit->setBare(only);

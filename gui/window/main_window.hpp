@@ -60,7 +60,7 @@ public:
 
 signals:
     void reuseChanged(bool on);
-    /// Another profile should replace this window.
+    /// The user chose another profile, whose window should replace this window.
     void profileWanted(const QString& name);
 
 protected:

@@ -12,11 +12,12 @@ class ModelControl : public QObject {
 public:
     ModelControl(const Parts& parts, QWidget* window);
 
-    /// Opens a model for the user. If it can be loaded, the next start will use it too.
+    /// Opens a model for the user. If the model can be loaded, the next start will use the model too.
     void open(const QString& model);
     /// Converts an export and opens the result.
     void convert(const QString& file);
-    /// Opens the tuned copy of the model in use. Classes keep their names, and the file's schedule is used.
+    /// Opens the tuned copy of the model in use. Classes keep the user's names, and the schedule of the copy
+    /// is used.
     void openTuned(const QString& made);
     /// Returns the folder for models that the window makes.
     QString folder() const;
@@ -25,10 +26,10 @@ public:
     /// Describes the model in use, as `mpm info` does.
     void describe();
     void cancelConversion() { m_converter.cancel(); }
-    /// Whether to use colours for colour-blind people.
+    /// If `safe`, uses class colours for colour-blind people.
     void setSafePalette(bool safe);
     bool loaded() const { return m_facts != nullptr; }
-    /// Updates the hidden classes of this model in `names`; keeps those of other models.
+    /// Updates the hidden classes of this model in `names`; keeps the hidden classes of other models.
     void noteHiddenClasses(QStringList& names) const;
 
 signals:

@@ -1,4 +1,5 @@
-// The session, models and widgets of a window, which owns them; the controllers share them.
+// Pointers to the session, models and widgets of a window. The window owns these objects; the controllers
+// share them.
 #pragma once
 
 #include "gui/models/models.hpp"

@@ -46,7 +46,7 @@ Player::~Player() {
     m_capture.finish();
 }
 
-/// Adds the keys that the tool tips of the bar name.
+/// Adds the shortcuts that the tool tips of the playback bar mention.
 void Player::addKeys() {
     const auto key = [this](Qt::Key keys, auto action) {
         connect(new QShortcut(keys, this), &QShortcut::activated, this, action);

@@ -1,4 +1,4 @@
-// A player for recordings. Its frames are not analysed, stored or published, and cause no alerts.
+// A player for recordings. The frames shown are not analysed, stored or published, and cause no alerts.
 #pragma once
 
 #include <QDialog>

@@ -70,7 +70,7 @@ void TuneControl::begin() {
     m_parts.conversion->begin(ConversionBar::Task::Collection, m_model->facts()->path);
 }
 
-/// Keeps the image of a frame, unless it is of a source that was opened meanwhile.
+/// Keeps the image of a frame. Ignores frames that come too soon, or from a source that was opened meanwhile.
 void TuneControl::take(const LiveFrame& frame) {
     const bool soon = !m_images.empty() && frame.captured - m_last < kImagesApart;
     if (frame.image.isNull() || soon || frame.generation != m_generation.value_or(frame.generation)) return;

@@ -1,5 +1,5 @@
 // The search for the fastest method of the model in use: collects images of the source in front, measures
-// with them in a tuner, and offers the result.
+// methods on these images with a ModelTuner, and offers the result.
 #pragma once
 
 #include <optional>
@@ -40,7 +40,7 @@ private:
     QMetaObject::Connection m_frames;  // while images are collected
     QTimer m_patience;                 // while images are collected
     std::vector<QImage> m_images;
-    std::optional<int> m_generation;  // number of the source of the images
+    std::optional<int> m_generation;  // generation of the source that the images show
     Steady::time_point m_last;
     ModelTuner m_tuner;
 };

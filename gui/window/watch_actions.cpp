@@ -30,7 +30,7 @@ void keepBrokerPassword(MainWindow& window, const MqttSettings& mqtt, const QStr
     });
 }
 
-/// Shows the present value next to a threshold, and how often the rule would have fired.
+/// Shows the current value next to a threshold, and how often the rule would have fired.
 void showPresentValues(MainWindow& window, AlertPage& page) {
     Engine& engine = window.engine();
     QObject::connect(&engine, &Engine::measured, &page,
@@ -94,7 +94,8 @@ QStringList ruleNames(MainWindow& window) {
     return names;
 }
 
-/// Calls `then` with the events of the store, unless `context` was deleted meanwhile.
+/// Reads the events of the store and calls `then` with them. If `context` was deleted meanwhile, does
+/// nothing.
 template <typename Then>
 void withEvents(MainWindow& window, QObject* context, Then then) {
     window.engine().recorder().ask([context = QPointer(context), then](const pipeline::Store& store, auto) {
@@ -137,7 +138,7 @@ void showEvents(MainWindow& window) {
     };
     auto* dialog = new EventsDialog(image, title, ruleNames(window), &window);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
-    auto* again = new QTimer(dialog);  // because many events may come together
+    auto* again = new QTimer(dialog);  // delays loading, because many events may come together
     again->setSingleShot(true);
     const auto load = [&window, &services, dialog] {
         withEvents(window, dialog, [&services, dialog](const auto& events) {

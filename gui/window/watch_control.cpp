@@ -19,7 +19,7 @@ WatchControl::WatchControl(const Parts& parts, FrontSource* front) : m_parts(par
     });
     connect(&services, &Services::recordingChanged, this, [this] { emit recordingChanged(recording()); });
     connect(m_parts.session, &Session::watchChanged, this, [this] {
-        m_parts.views->find<LiveView>()->endShapes(false);  // the shape is of the previous settings
+        m_parts.views->find<LiveView>()->endShapes(false);  // drops a shape in progress
         hideImages();
         m_front->updateRegions();
         sourcesChanged();

@@ -25,8 +25,8 @@ public:
     void followObjects(bool on);
     /// Must be called after another source came to the front, or a source was opened or closed.
     void sourcesChanged();
-    /// Selects the sources to draw: the source in front and those that are recorded; all sources if the view
-    /// needs them or an alert rule records.
+    /// Decides which sources are drawn: the source in front and sources that are recorded. If the view shows
+    /// all sources, or an alert rule records videos, all sources are drawn.
     void updateDrawn();
 
 signals:

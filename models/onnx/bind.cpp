@@ -16,7 +16,7 @@
 namespace mpm::models {
 namespace {
 
-// The batch size used for a dynamic batch. Other axes are unlikely to have this size.
+// The batch size for shape inference if the batch is dynamic. Few other axes have this size.
 constexpr int kBatch = 2;
 
 // Returns the reason why the graph does not work with an image of this shape; empty if it works.
@@ -63,15 +63,15 @@ cv::Size sizeOfAddedPositions(const Graph& graph, const Shape& image) {
     return {};
 }
 
-// Finds an image size with which the graph works, because exports with a dynamic size often contain constants
-// for a single size. Tries the size in the metadata, usual sizes, and the size of the position embedding.
+// Finds an image size at which the graph works: exports with a dynamic size often contain constants for a
+// single size. Tries the size in the metadata, usual sizes, and the size of the position embedding.
 cv::Size guessSize(const Graph& graph, Shape shape) {
     const auto problemAt = [&](const cv::Size& size) {
         shape[2] = size.height;
         shape[3] = size.width;
         return problemWith(graph, shape);
     };
-    std::string first;  // the problem with the first size
+    std::string first;  // the reason why the first size does not work
     List<cv::Size> sizes{sizeIn(graph.metadata)};
     for (int side : {224, 384, 512, 518, 448, 256, 336, 640, 768, 1024, 128, 160, 196, 192, 320, 480})
         sizes.push_back({side, side});
@@ -118,7 +118,7 @@ bool takesImages(const Graph& graph) {
     return graph.inputs.size() == 2 && isImage(graph.inputs[0]) && isSizeOfImages(graph.inputs[1]);
 }
 
-// Replaces each Shape node of an input by a constant, if the input has a declared shape and is no image.
+// If an input other than the image has a fixed shape, replaces each Shape node that reads it by a constant.
 void foldShapes(Graph& graph) {
     for (const Port& port : graph.inputs) {
         const bool fixed = port.hasShape && !isImage(port) &&
@@ -178,8 +178,8 @@ void putImageFirst(Graph& graph) {
         std::stable_partition(graph.inputs.begin(), graph.inputs.end(), isImage);
 }
 
-// Throws a Refusal that names the outputs that need only the image, if there are any. Models of images and
-// texts often have such outputs.
+// Throws a Refusal. If some outputs need only the image, as in many models of images and texts, the message
+// names these outputs.
 [[noreturn]] void refuseInputs(const Graph& graph) {
     List<Port> images, others, alone;
     for (const Port& port : graph.inputs)
@@ -325,8 +325,8 @@ Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vecto
 }
 
 bool accepts(const Graph& graph, const Binding& binding) {
-    // Checks the declared size, because shapes do not show every fixed size: an image with another grid but
-    // the same number of patches causes no error.
+    // Checks the declared size too, because inference does not detect every wrong size: an image with another
+    // grid but the same number of patches causes no error.
     const Shape &declared = graph.inputs[0].dims, &asked = binding.inputs[0].shape();
     for (size_t k = 2; k < asked.size(); ++k) {
         if (declared[k] >= 0 && declared[k] != asked[k]) return false;

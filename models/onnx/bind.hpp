@@ -13,7 +13,7 @@ namespace mpm::models {
 void fixScalarInputs(Graph& graph, std::vector<std::string>& notes);
 
 /// Replaces the scalar inputs named in `values` by constants: numbers, "true" or "false". Throws
-/// cv::Exception (StsOutOfRange) if an input does not exist or cannot have the given value.
+/// cv::Exception (StsOutOfRange) if an input does not exist or cannot have its value.
 void setInputs(Graph& graph, const std::map<std::string, std::string>& values);
 
 /// Keeps only the outputs with these names (all if `names` is empty) and the inputs that the kept outputs
@@ -24,16 +24,16 @@ void keepOutputs(Graph& graph, const std::vector<std::string>& names, std::vecto
 Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes);
 /// Whether the unchanged graph works with these inputs.
 bool accepts(const Graph& graph, const Binding& binding);
-/// Whether a graph that declares another image size computes all sizes from the image, so that these inputs
-/// work too.
+/// Whether these inputs work although the graph declares another image size. They work if the graph computes
+/// all sizes from the image.
 bool followsSize(const Graph& graph, const Binding& binding);
 
-/// Changes an export of a single image to the batch of `wanted`, also in constants. Returns nothing if the
-/// batch axis cannot be followed from the image to every output.
+/// Changes an export for a single image, including its constants, to the batch size of `wanted`. Returns
+/// nothing if the batch axis cannot be followed from the image to every output.
 std::optional<Graph> withBatch(Graph graph, const Binding& own, const Binding& wanted);
 
-/// Calls understand(). If this call fails only because constants of the graph contain the batch of the
-/// exporter's example, the Refusal gives this reason.
+/// Calls understand(). If this call fails only because constants of the graph contain the batch size with
+/// which the model was exported, the Refusal gives this reason.
 State understandOrExplain(const Graph& graph, const ConvertOptions& options, const Binding& binding,
                           bool chains);
 

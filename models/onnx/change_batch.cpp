@@ -10,8 +10,8 @@
 namespace mpm::models {
 namespace {
 
-// The change of a graph to another batch. Follows the batch from the image to the outputs: each value has the
-// batch in one axis, or is the same for all images.
+// Changes a graph to another batch size. Follows the batch from the image to the outputs: each value either
+// has the batch in a single axis, or is the same for all images.
 class BatchChange {
 public:
     BatchChange(Graph& graph, const Binding& own, const Binding& wanted)
@@ -52,8 +52,8 @@ private:
         m_graph.arrange();
     }
 
-    // The axis that contains the batch. If the axis also contains other extents, such as heads, `outer` is
-    // the product of those in front of the batch.
+    // The axis that contains the batch. The axis may be a product of the batch and other extents, such as
+    // heads; `outer` is the product of the extents in front of the batch.
     struct Place {
         size_t axis = 0;
         int64_t outer = 1;
@@ -98,7 +98,7 @@ private:
         return m_graph.addConstant(name, tensor);
     }
 
-    // Repeats, for each image, the inputs that all images share and that the node does not broadcast.
+    // If all images share an input and the node cannot broadcast it, repeats this input for each image.
     void repeatInputs(size_t n) {
         const Node node = m_graph.nodes[n];
         for (size_t other = 0; other < node.inputs.size(); ++other) {
@@ -115,7 +115,8 @@ private:
         }
     }
 
-    // Returns the axis of input k that must be as long as the batch axis of input `other`, if any.
+    // Returns the axis of input k that must be as long as the batch axis of input `other`; empty if there is
+    // none.
     std::optional<size_t> axisBeside(const Node& node, size_t other, const Place& place, size_t k) const {
         const Shape &shape = m_new[node.inputs[k]].shape(), &images = m_new[node.inputs[other]].shape();
         if (node.is("Einsum")) {
@@ -154,9 +155,9 @@ private:
         return result;
     }
 
-    // Multiplies an axis of the target shape by the batch: the axis that begins at the batch's place in the
-    // order of the elements, or contains this place. If this is the last axis (the channels) and longer than
-    // 1, multiplies the axis before the last.
+    // Multiplies an axis of the target shape by the batch size: the axis that begins at the batch's place in
+    // the order of the elements, or contains this place. If this axis is the last (the channels) and longer
+    // than 1, multiplies the axis before it instead.
     void changeReshape(size_t n) {
         const int source = m_graph.nodes[n].inputs[0];
         if (!placeOf(source)) {
@@ -182,7 +183,8 @@ private:
         m_outer[node.outputs[0]] = place.outer;
     }
 
-    // If the target shape is computed and contains the batch, returns the number of elements in front of it.
+    // If the target shape is computed and contains the batch, returns the number of elements in front of the
+    // batch.
     std::optional<int64_t> askedIn(const Node& node) const {
         const int target = node.input(1);
         if (target == kAbsent || !m_old.values[target].known() || !m_new[target].known()) return std::nullopt;
@@ -217,7 +219,7 @@ private:
         if (sizes == kAbsent || !m_new[sizes].known() || !placeOf(node.inputs[0])) return;
         List<int64_t> wanted = m_new[sizes].toInts();
         const Shape& now = m_new[node.inputs[0]].shape();
-        if (wanted.size() != now.size()) return;  // sizes of only some axes
+        if (wanted.size() != now.size()) return;  // has sizes of only some axes
         wanted[0] = now[0];
         node.inputs[3] = addList("sizes", wanted);
     }
@@ -227,7 +229,7 @@ private:
     const int64_t m_batch;
     List<Tensor> m_new;
     std::map<int, int64_t> m_outer;
-    std::map<std::pair<int, size_t>, int> m_repeated;  // by value and axis
+    std::map<std::pair<int, size_t>, int> m_repeated;  // key: value and axis
 };
 
 }  // namespace

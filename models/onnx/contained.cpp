@@ -49,7 +49,8 @@ std::vector<std::string> environment() {
     return settings;
 }
 
-/// Returns the result of a child that exited by itself. The child's output is as untrusted as the model.
+/// Returns the result of a child that exited by itself. The child's output is as untrusted as the model, so
+/// printable() cleans each line.
 Contained resultOf(const ChildEnd& child) {
     Contained result;
     std::istringstream lines(child.output);
@@ -100,7 +101,7 @@ Contained resultOfAny(const ChildEnd& child) {
 /// Checks that the child's file is a regular file, and moves the file to `output`.
 void take(const std::string& made, const std::string& output) {
     const int file = open(made.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    const ScratchFile fresh(fs::path(output).parent_path(), Access::Umask);  // has the mode of a new file
+    const ScratchFile fresh(fs::path(output).parent_path(), Access::Umask);  // a new file: its mode is copied
     struct stat about {
     }, other{};
     const bool isFile = file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode) &&

@@ -12,7 +12,7 @@ namespace mpm::models {
 
 struct ContainedLimits {
     std::int64_t memory = 0;  ///< bytes; 0: three quarters of the machine's memory
-    double seconds = 1800;    ///< wall clock time; for processor time, times the number of processors
+    double seconds = 1800;    ///< wall-clock limit; limit of processor time: this times the processors
     bool landlock = true;     ///< only tests turn off landlock and filter
     bool filter = true;
 };
@@ -29,7 +29,7 @@ struct Contained {
     };
     End end = End::Failed;
     std::string message;               ///< how the conversion ended: a line in English, safe to print
-    std::vector<std::string> missing;  ///< unsupported parts of the sandbox: lines that are safe to print
+    std::vector<std::string> missing;  ///< parts of the sandbox that this system lacks: lines safe to print
 };
 
 class ContainedConversion {
@@ -39,7 +39,8 @@ public:
     explicit ContainedConversion(std::string program = "/proc/self/exe", ContainedLimits limits = {});
 
     /// Converts `input`, and returns when the child has ended. Must be called only once. Creates the folders
-    /// of `output`. The child writes to a folder next to `output`; then `output` is replaced atomically.
+    /// of `output`. The child writes to a folder next to `output`; if it succeeds, `output` is replaced
+    /// atomically.
     Contained run(const std::string& input, const std::string& output);
     /// Stops the conversion immediately. May be called from any thread.
     void stop() { m_child.stop(); }
@@ -52,8 +53,9 @@ private:
     ChildProcess m_child;
 };
 
-/// Returns the sandbox of a process that only converts `input`, without limits of memory, time and file size.
-/// The process may read the model, the files next to it and the system's libraries, and write to `folder`.
+/// Returns the sandbox of a process that only converts `input`. Does not set the limits of memory, time and
+/// file size. The process may read the model, the files next to it and the system's libraries, and write to
+/// `folder`.
 Sandbox conversionSandbox(const std::string& input, const std::string& folder);
 
 /// Whether the program was started by ContainedConversion.

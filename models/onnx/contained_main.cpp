@@ -64,7 +64,7 @@ int fail(int status, const std::string& message) {
     return status;
 }
 
-/// Called in any thread if an allocation fails.
+/// The handler that `new` calls, in any thread, if an allocation fails.
 [[noreturn]] void endWithoutMemory() {
     _exit(kContainedMemory);
 }
@@ -95,7 +95,8 @@ int convert(char** argv) {
 Sandbox conversionSandbox(const std::string& input, const std::string& folder) {
     Sandbox sandbox;
     sandbox.readable = visibleEntries(fs::absolute(input).parent_path().string());
-    // Names these files explicitly, because the model may be a link or in a folder with very many files.
+    // Adds these files by name, because visibleEntries() skips links and returns only part of a very large
+    // folder.
     for (const char* ending : {"", ".data", "_data"})
         sandbox.readable.push_back(input + ending);
     // Libraries read these paths when they are first used.
@@ -124,7 +125,7 @@ int containedMain(int argc, char** argv) {
     std::set_new_handler(endWithoutMemory);
     const int status = convert(argv);
     std::fflush(stdout);
-    _exit(status);  // without the destructors of the model's data
+    _exit(status);  // skips the destructors of the model's data
 }
 
 }  // namespace mpm::models

@@ -40,7 +40,7 @@ bool hasRoom(const Graph& graph, const Shape& input) {
     }
 }
 
-// `own`: inputs that the export accepts. `wanted`: the requested inputs, only if they differ from `own`.
+// `own`: inputs that the export accepts. `wanted`: the requested inputs, set only if they differ from `own`.
 struct Bindings {
     Binding own;
     std::optional<Binding> wanted;
@@ -72,7 +72,7 @@ Bindings bindingsOf(const Graph& graph, const ConvertOptions& options, std::vect
     plain.size = {};
     plain.batch = 0;
     Binding own;
-    std::vector<std::string> unused;  // notes about a size that is not the final size
+    std::vector<std::string> unused;  // dropped, because the size may not be the final size
     try {
         own = bindInputs(graph, plain, unused);
     } catch (const Refusal&) {
@@ -100,7 +100,8 @@ void checkFused(const Graph& graph, const ConvertOptions& options) {
         throw Refusal("the model is of the fused form already: convert the original export instead");
 }
 
-// Returns the image shapes for the proof: for a dynamic batch, batch 1 and, if memory allows, 3 or else 2.
+// Returns the image shapes for the proof. For a dynamic batch, these are batch 1 and the larger of 3 and 2
+// for which memory suffices.
 List<Shape> proofInputs(const Graph& graph, const Binding& binding) {
     if (!binding.dynamicBatch) return {binding.inputs[0].shape()};
     List<Shape> inputs{binding.inputAt(1)};
@@ -135,7 +136,8 @@ private:
         return graph;
     }
 
-    // Writes the file. The graphs are local variables, because OpenCV needs their memory for the proof.
+    // Writes the file. The graphs are local variables, so they are freed before the proof, in which OpenCV
+    // needs the memory.
     void write() {
         std::future<std::string> digest = std::async(std::launch::async, sha256OfFile, m_input);
         const Graph given = readInput(&m_conversion.notes);
@@ -333,12 +335,12 @@ private:
     Conversion m_conversion;
     Merging m_merging;
     // These pointers are valid only within write(). m_original: the export with the requested batch; m_given:
-    // the export as in the file.
+    // the export as read from the file.
     const Graph* m_original = nullptr;
     const Graph* m_given = nullptr;
     const Binding* m_own = nullptr;
     LabelOutputs m_labels;
-    std::optional<ScratchFile> m_ownSize;  // only if the export does not run at the requested size
+    std::optional<ScratchFile> m_ownSize;  // used only if the export does not run at the requested size
     std::optional<Prover> m_prover;
 };
 

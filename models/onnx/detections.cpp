@@ -74,8 +74,8 @@ private:
         if (m_scores && m_results[*m_scores].rank() == 3) m_labels.reset();
     }
 
-    // Whether the masks have the image's aspect ratio, up to rounding. Keypoints, which also have four
-    // axes, do not.
+    // Whether the masks have the image's aspect ratio, up to rounding. Keypoints also have four axes, but not
+    // this aspect ratio.
     bool isOfImage(const Tensor& masks) const {
         const auto rows = static_cast<double>(masks.dim(2)), columns = static_cast<double>(masks.dim(3));
         const double away = std::abs(rows * m_image.width - columns * m_image.height);  // fits: in double

@@ -11,9 +11,10 @@
 namespace mpm::models {
 namespace {
 
-using Json = nlohmann::ordered_json;  // keeps the order in the text: lightly-train lists classes by id
+using Json = nlohmann::ordered_json;  // keeps the order of keys: lightly-train lists classes by id
 
-// Returns the text of a key as JSON; null if there is none, or if the text is not JSON or nested too deeply.
+// Parses the metadata of a key as JSON. Returns null if the key is missing, or if the text is not JSON or is
+// nested too deeply.
 Json noteOf(const Metadata& metadata, const std::string& key) {
     const auto found = metadata.find(key);
     if (found == metadata.end()) return nullptr;
@@ -63,7 +64,7 @@ Found find(const std::optional<cv::Scalar>& option, const Metadata& metadata, co
     return {};
 }
 
-// Returns the id that the key spells; -1 if the key is not an id.
+// Returns the id that the key contains as text; -1 if the key is not an id.
 int idOf(const std::string& key) {
     const bool digits = !key.empty() && key.size() < 6 &&
                         std::all_of(key.begin(), key.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -114,8 +115,8 @@ std::vector<std::string> classesIn(const Metadata& metadata, std::optional<std::
             byId[id] = names.back();
         }
         if (names.size() != note.size()) continue;
-        // If `count` is given, the names are for scores, whose numbers have no gaps. Otherwise the names are
-        // for labels, whose ids may have gaps.
+        // If `count` is given, the names belong to scores, which are numbered without gaps. Otherwise the
+        // names belong to labels, whose ids may have gaps.
         return numbered && (!count || byId.size() == names.size()) ? byId : names;
     }
     return {};

@@ -26,7 +26,8 @@ Inspection inspectModel(const std::string& path);
 /// Inspects a file in memory, which must not have external data.
 Inspection inspectModel(const void* bytes, size_t size);
 
-/// Whether storeMerging() can write the file, for callers that measure for a minute before they store.
+/// Whether storeMerging() can write the file. Programs check this first if they measure for a minute before
+/// they store.
 bool canStoreMerging(const std::string& path);
 
 /// Stores method and schedule atomically in a model of the fused form. Changes only attributes, metadata and

@@ -29,7 +29,7 @@ std::string valueOf(const std::string& method, const std::string& key) {
     return "";
 }
 
-/// Removes the parameters of "mpm" if all are the defaults, because files then need no attribute.
+/// Removes the parameters of "mpm" if all are the defaults. A file then needs no attribute `method`.
 std::string shortest(const std::string& method) {
     if (nameOf(method) != "mpm") return method;
     for (const ReducerInfo& reducer : reducers()) {
@@ -84,7 +84,8 @@ Merging mergingFor(const ConvertOptions& options, int blocks) {
                            blocks - 1, blocks));
         }
     }
-    // Without blocks no method merges. The file then names "mpm", which needs only version 1 of domain mpm.
+    // If the schedule is empty, no method merges. The file then names "mpm", which needs only version 1 of
+    // domain mpm.
     return {method == "none" || schedule.empty() ? "mpm" : method, schedule};
 }
 

@@ -13,12 +13,12 @@
 namespace mpm::models {
 
 /// Throws cv::Exception (StsOutOfRange) if the options name more or fewer classes than the scores have,
-/// because classes would silently get a wrong name or none. Also throws if masks are of queries and no labels
-/// are requested.
+/// because classes would silently get a wrong name or none. Also throws if the masks belong to queries, not
+/// to classes, and no labels are requested.
 void checkClasses(const ConvertOptions& options, const Graph& graph);
 
 /// Names classes without names by number ("class 3"), because labels alone do not show how many classes there
-/// are. The options replace these names.
+/// are. Names in the options replace these names.
 void nameClasses(std::int64_t count, Graph& graph);
 
 /// Takes the class names from the exporter's notes, if these have as many names as there are classes. For a

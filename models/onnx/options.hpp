@@ -22,7 +22,7 @@ enum class Decoder { Full, Merged };
 
 struct ConvertOptions {
     /// A reducer, written as Encoder::setMethod takes it ("tome:r=13"), or "none". If absent, a converted
-    /// model keeps its method unless `blocks` is given. In all other cases the default is "mpm" if `blocks`
+    /// model keeps its method if `blocks` is absent too. In all other cases the default is "mpm" if `blocks`
     /// is given or the form is layers, else "gentle".
     std::optional<std::string> method;
     /// Blocks before which tokens merge. If absent: the method's usual blocks; for a method without usual
@@ -34,9 +34,9 @@ struct ConvertOptions {
     std::optional<Decoder> decoder;          ///< absent: Full, or unchanged in a converted model
     std::vector<std::string> outputs;        ///< names of the outputs to keep; empty: all
     std::map<std::string, std::string> set;  ///< values of scalar inputs, which become constants
-    bool labels = false;                     ///< the output is class ids at image size instead of scores
+    bool labels = false;                     ///< whether the output is class ids at image size, not scores
     std::vector<std::string> classes;        ///< class names by id
-    bool allClasses = false;                 ///< rejects `classes` unless it names each class
+    bool allClasses = false;                 ///< whether `classes` is rejected if it does not name each class
     std::vector<cv::Vec3b> palette;          ///< RGB by id
     std::optional<cv::Scalar> mean, deviation;
     std::string detections;      ///< the metadata mpm.detections; empty: guessed; "none": removed

@@ -61,7 +61,7 @@ std::vector<double> mergedTokens(const EncoderSpec& decoder, const std::vector<d
     return std::vector<double>(decoder.blocks.size(), others + image.back());
 }
 
-// The number of windows in an image, and of padding rows in these windows. Without windows, 1 and 0.
+// The number of windows in an image, and of padding rows in these windows; 1 and 0 if there are no windows.
 struct Division {
     double windows = 1, padding = 0;
 };
@@ -153,7 +153,8 @@ struct Ends {
     int input, output;  // values
 };
 
-// Returns input and output of every encoder. A converted model has MpmEncoder nodes, in the same order.
+// Returns input and output of every encoder. A converted model has MpmEncoder nodes, in the order of the
+// encoders.
 List<Ends> endsOf(const State& state) {
     List<Ends> ends;
     for (const EncoderSpec& encoder : state.match.encoders)
@@ -204,7 +205,7 @@ std::string decoderOf(const State& state, const List<char>& beside) {
     return state.shapes.of(state.graph.outputs[0].value).size() == 4 ? "linear or convolutional" : "none";
 }
 
-// Adds a segment of the chain. Tokens restored for the next segment are no tap.
+// Adds a segment of the chain. If another segment follows, the tokens restored for it are not a tap.
 void describeSegment(const EncoderSpec& segment, bool last, Conversion& c) {
     ++c.segments;
     for (const Tap& tap : segment.taps)
@@ -253,7 +254,7 @@ void describe(const Match& match, Conversion& c) {
         describeSegment(*segment, segment == segments.back(), c);
 }
 
-// Describes blocks whose number of non-image tokens differs from that of the previous block.
+// Describes blocks whose number of special and trailing tokens differs from the previous block's.
 std::string laterTokens(const Conversion& c) {
     std::string text;
     for (size_t k = 1; k < c.otherTokens.size(); ++k) {

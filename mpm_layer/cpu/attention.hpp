@@ -53,7 +53,7 @@ public:
     const float* at(HeadPart part, int head, int key) const {
         return m_data + static_cast<int>(part) * m_partStep + head * m_headStep + key * m_stride;
     }
-    size_t stride() const { return m_stride; }  ///< from a row to the next
+    size_t stride() const { return m_stride; }  ///< floats from a row to the next
     size_t headStep() const { return m_headStep; }
 
 private:
@@ -70,9 +70,9 @@ private:
 /// Memory for keys and values of a batch as bf16 pairs or int8 quads; used again for each block.
 struct AttentionScratch {
     kernels::Buffer keys;       // [rows][heads * words of a head's key]
-    kernels::Buffer keyScales;  // of quads: [heads][rows]
+    kernels::Buffer keyScales;  // scales of quads: [heads][rows]
     kernels::Buffer values;  // pairs or quads of tokens, [words][inner], or pairs as columns, [inner][words]
-    kernels::Buffer valueSteps;  // of quads: biases and inverses, [2][heads][rows]
+    kernels::Buffer valueSteps;  // biases and inverses of quads: [2][heads][rows]
 };
 
 class Attention {

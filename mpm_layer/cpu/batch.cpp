@@ -48,7 +48,7 @@ Batch::Batch(const SessionInput& input, const EncoderConfig& config,
     copyChosen(input);
 }
 
-// The tokens of a window keep their order.
+// Adds the chosen tokens of an image to the windows. The tokens of a window keep their order.
 void Batch::choose(int image, const std::vector<int>& tokens, std::vector<std::vector<int>>& byWindow) const {
     std::vector<char> wanted(m_inputTokens);
     for (const int token : tokens)
@@ -61,7 +61,7 @@ void Batch::choose(int image, const std::vector<int>& tokens, std::vector<std::v
     }
 }
 
-// Places the windows one after another.
+// Places the rows of all windows one after another.
 void Batch::place() {
     for (int w = 0; w < windows(); ++w) {
         m_places[w].first = m_rows;
@@ -71,8 +71,8 @@ void Batch::place() {
     m_rowData.positions.assign(m_rows, -1);
 }
 
-// Returns the input row of row `row` of a window, numbered as before merges. In the input, the special rows
-// of all windows are in front.
+// Returns the row of the input that was row `row` of a window before any merge. In the input, the special
+// rows of all windows are in front.
 int Batch::inputRow(int window, int row) const {
     const int w = windowOfImage(window), count = m_windows.count(), start = window / count * inputRows(),
               token = row - m_special;
@@ -290,8 +290,8 @@ void Batch::mergeRowData(int window, const Clusters& clusters, int first, Rows& 
     }
 }
 
-// A row's key bias is the mean over all image tokens that the row represents, not a mean of means stage by
-// stage: a map given as an input of the encoder does not show its stages.
+// Computes each row's key bias: the mean over all image tokens that the row represents. Does not average the
+// means of earlier stages, because an input map does not show by which stages it was made.
 void Batch::meanKeyBias(int number, Rows& merged) const {
     const Window& window = m_places[number];
     const auto given = [&](int row) { return m_givenKeyBias[inputRow(number, row)]; };
@@ -330,8 +330,8 @@ std::vector<int> Batch::restored() const {
     return rows;
 }
 
-// The next segment of a chain takes the rows of each window in the order of their ids, so ids must rise from
-// row to row.
+// The next segment of a chain takes the rows of each window in the order of their ids, so the ids of a
+// window's rows must ascend.
 cv::Mat Batch::composedMap(int image) const {
     const std::vector<int> numbers = this->numbers(image);
     cv::Mat map(1, m_inputTokens, CV_32S);

@@ -16,12 +16,12 @@ namespace mpm::cpu {
 /// image without windows is a single window.
 struct Window {
     int first = 0;      ///< first row in the batch
-    int tokens = 0;     ///< number of image tokens now
+    int tokens = 0;     ///< current number of image tokens
     MergeMap composed;  ///< cluster of each input token of the window
 };
 
-/// Rows that attend to each other in a block. Keys have separate numbers, because keys of padding follow the
-/// keys of a window's rows.
+/// Rows that attend to each other in a block. Keys and rows are numbered separately, because keys of padding
+/// follow the keys of a window's rows.
 struct Span {
     int first, rows;
     int firstKey, keys;
@@ -30,7 +30,7 @@ struct Span {
 class Batch {
 public:
     Batch(const SessionInput& input, const EncoderConfig& config);
-    /// A batch of only some image tokens: `chosen` has those of each image, ascending.
+    /// Creates a batch of only some image tokens: chosen[i] has the tokens of image i, ascending.
     Batch(const SessionInput& input, const EncoderConfig& config,
           const std::vector<const std::vector<int>*>& chosen);
 
@@ -38,7 +38,7 @@ public:
     /// The number of windows of all images; windows are in the order of images.
     int windows() const { return static_cast<int>(m_places.size()); }
     const Window& window(int w) const { return m_places[w]; }
-    /// How each image is divided into windows.
+    /// Returns the windows into which each image is divided.
     const Windows& division() const { return m_windows; }
     int rows() const { return m_rows; }
     int dim() const { return m_dim; }
@@ -69,7 +69,7 @@ public:
     /// Merges the rows: `maps` has a map for each window.
     void apply(const std::vector<MergeMap>& maps, Mean mean, int block);
 
-    /// Returns the input row of each row. Nothing may have merged before.
+    /// Returns the input row of each row. Must be called before any merge.
     std::vector<int> chosenRows() const;
     /// Returns, for each row of the input, the row that represents it now.
     std::vector<int> restored() const;

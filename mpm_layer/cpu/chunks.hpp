@@ -11,7 +11,7 @@ namespace mpm::cpu {
 
 constexpr int kChunkRows = 96;
 
-/// `limit`: the most rows of a chunk. `group`: the rows of a group, which is never divided.
+/// `limit`: the largest number of rows of a chunk. `group`: the rows of a group, which is never divided.
 struct ChunkSize {
     int limit, group;
 };

@@ -24,14 +24,14 @@ struct ProductPiece {
     int row, rows, column, columns;
 };
 
-/// The largest number of columns of a piece. A tile of columns is packed once, and remains in the nearest
-/// cache while all rows are multiplied.
+/// The largest number of columns of a piece. A tile of columns is packed once, and remains in the cache while
+/// all rows are multiplied.
 inline int tileColumns() {
     return 4 * kernels::panelColumns();
 }
 
-/// Packs `columns` columns of `right`, from column `first`, as bytes that are quantised by their largest
-/// absolute value.
+/// Packs `columns` columns of `right`, from column `first`, as bytes. The scale of the bytes comes from the
+/// largest absolute value.
 inline void packColumns(const ColumnOperand& right, int first, int columns,
                         kernels::PackedWeightsI8& packed) {
     const int width = kernels::panelColumns();

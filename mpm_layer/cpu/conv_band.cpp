@@ -10,7 +10,7 @@ namespace {
 
 using kernels::Cell;
 
-// Cells that must be readable before the first and after the last cell: a few of the widest vectors.
+// Cells that must be readable before the first cell and after the last cell: room for the widest vectors.
 constexpr size_t kMargin = 128;
 constexpr size_t kMostCells = size_t{1} << 28;
 // A band is small enough for the level-2 cache and large enough for a task of a thread.
@@ -84,7 +84,7 @@ void ConvBand::fill(const float* channels, bool rectified, int top, int firstPla
     m_rectified = rectified;
     m_first = firstPlane;
     m_planes = planes;
-    const int first = top * m_layout.strideY() - m_shape.y.before;  // fits: a row of the padded image
+    const int first = top * m_layout.strideY() - m_shape.y.before;  // fits: a padded row
     const int begin = std::clamp(first, 0, m_shape.y.size),
               end = std::clamp(first + m_layout.inputRows(), 0, m_shape.y.size);
     if (m_precision == Precision::I8) measure(begin, end);
@@ -112,13 +112,14 @@ const float* ConvBand::pixels(int channel, int y, int lines) {
 void ConvBand::measure(int begin, int end) {
     const int step = m_width == m_shape.x.size ? std::max(1, end - begin) : 1;
     m_largest = 0;
-    const int each = valuesOf(m_precision);                                          // channels of a plane
-    const int last = std::min((m_first + m_planes) * each, m_shape.channelsEach());  // fits: rows of weights
+    const int each = valuesOf(m_precision);  // channels of a plane
+    const int last =
+        std::min((m_first + m_planes) * each, m_shape.channelsEach());  // fits: a part of the image
     for (int c = m_first * each; c < last; ++c) {
         for (int y = begin; y < end; y += step) {
             const float here =
                 kernels::largestMagnitude(pixels(c, y, step), m_width * step);  // fits: a part of the image
-            if (!(here <= m_largest)) m_largest = here;                         // also for NaN
+            if (!(here <= m_largest)) m_largest = here;                         // true for NaN
             if (std::isnan(m_largest)) return;
         }
     }

@@ -21,7 +21,7 @@ public:
     int inputRows() const { return (m_bandRows - 1) * m_strideY + m_reachY; }
     int strideX() const { return m_strideX; }
     int strideY() const { return m_strideY; }
-    int phase() const { return m_phase; }  ///< cells of a row for each first pixel (see above)
+    int phase() const { return m_phase; }  ///< cells of a row that come from every stride-th pixel
     size_t row() const { return m_row; }   ///< cells of a row
     size_t plane() const { return inputRows() * m_row; }
     const std::vector<std::ptrdiff_t>& taps() const { return m_taps; }
@@ -45,7 +45,7 @@ public:
     /// If cells are bytes: the largest absolute value, or NaN if a value is not finite.
     float largest() const { return m_largest; }
     kernels::CellGrid cells() const;
-    kernels::CellGrid sums() const;  ///< of the bytes at the same place in all planes
+    kernels::CellGrid sums() const;  ///< sums of the bytes at the same place in all planes
 
 private:
     bool joinsLines() const;
@@ -59,7 +59,7 @@ private:
     const ConvLayout& m_layout;
     const Precision m_precision;
     int m_width;                ///< pixels of a line that are read
-    int m_first = 0, m_planes;  ///< first and number of planes, within a group
+    int m_first = 0, m_planes;  ///< first plane and number of planes, within a group
     const float* m_channels = nullptr;
     bool m_rectified = false;
     float m_largest = 0;

@@ -40,7 +40,7 @@ public:
     void gather(const ConvBand& band, int cells, int first, int count) {
         const Precision precision = m_weights.precision();
         const int depth = cells * valuesOf(precision),
-                  width = kernels::panelColumns();  // fits: as rows of weights
+                  width = kernels::panelColumns();  // fits: depth <= a row of weights
         m_cells = cells;
         m_columns = count;
         if (precision == Precision::F32) m_right.floats.reshape(depth, count);
@@ -107,7 +107,7 @@ private:
 
     const ConvWeights& m_weights;
     const ConvLayout& m_layout;
-    const int m_outputs;  ///< of a row
+    const int m_outputs;  ///< outputs of a row
     int m_cells = 0, m_columns = 0;
     std::vector<kernels::CellRun> m_runs[2];
     std::vector<std::int32_t> m_tapSums;
@@ -149,20 +149,20 @@ private:
     struct Task {
         int image, group, top, part, parts;
     };
-    /// A block along the depth.
+    /// A part of the depth of the product.
     struct Block {
         int firstCell, cells;
         bool first, last;
     };
 
     Block blockOf(int first, int planes) const {
-        const int cell = first * m_shape.taps();  // fits: as rows of weights
+        const int cell = first * m_shape.taps();  // fits: part of a row of weights
         const bool last = first + planes == m_weights.planes();
         return {cell, last ? m_weights.cells() - cell : planes * m_shape.taps(), first == 0,
-                last};  // fits, too
+                last};  // fits: a part of a row of weights
     }
 
-    // If there are few bands, they are also divided by rows of weights.
+    // If there are few bands, the rows of weights are divided too, so that all threads have work.
     int partsOf() const {
         const int tasks = m_shape.images * m_shape.groups * m_layout.bands();
         const int wanted = 2 * cv::getNumThreads() / std::max(1, tasks);

@@ -39,7 +39,7 @@ struct ConvShape {
 /// Throws cv::Exception if a band of the image would have too many cells.
 void checkShape(const ConvShape& shape);
 
-/// Whether weights[outs][depth] lose too much if they are quantised by output channel.
+/// Whether weights[outs][depth] lose too much accuracy in int8 with a scale for each output channel.
 bool losesTooMuch(const float* weights, int outs, int depth);
 
 class WinogradWeights;
@@ -47,8 +47,8 @@ class WinogradWeights;
 /// Whether the caller keeps the weights of ConvWeights as long as the object is used.
 enum class Source { Temporary, Kept };
 
-/// Weights in the order of the cells that they multiply; or, if they are kept and suitsWinograd(), their
-/// transforms in f32.
+/// Weights in the order of the cells that they multiply. If the source is Kept and suitsWinograd() is true,
+/// the transforms of the weights in f32 instead.
 class ConvWeights {
 public:
     /// weights[outs][channels of a group][taps]. The precision becomes f32 if int8 would lose too much, or if
@@ -61,7 +61,7 @@ public:
     bool fit(const ConvShape& shape) const;
     const WinogradWeights* winograd() const { return m_winograd.get(); }
     const float* source() const { return m_source; }  ///< the weights, if they are kept
-    /// The members below are for weights without transforms.
+    /// The functions below must not be called if winograd() is not null.
     const LeftRows& rows() const { return *m_rows; }
     int planes() const { return m_planes; }  ///< planes of cells, for the channels of a group
     int cells() const { return m_cells; }    ///< cells along the depth, including zeros that complete tiles

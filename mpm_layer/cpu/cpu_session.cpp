@@ -11,8 +11,8 @@
 
 namespace mpm::cpu {
 
-// Buffers as large as the largest batch so far. Each calling thread has separate buffers, so that forwards do
-// not disturb each other, and a repeated forward finds memory in the caches.
+// Buffers that grow to the size of the largest batch. Each calling thread has separate buffers, so that
+// parallel forwards do not share memory, and a repeated forward finds the memory in the caches.
 struct CpuSession::Workspace {
     kernels::Buffer qkv;       // memory of HeadRows
     kernels::Buffer attended;  // [rows][paddedStride(inner)]
@@ -295,7 +295,7 @@ RowsView CpuSession::metricOf(const StageRequest& request, int window, std::vect
     return {data, static_cast<size_t>(size), tokens.count, size};
 }
 
-// For the reducer, each window is a separate image.
+// Passes each window to the reducer as a separate image.
 std::vector<MergeMap> CpuSession::decide(const StageRequest& request) {
     if (request.imposed) return m_batch.byWindow(request.imposedMaps(m_batch.images()), request.block);
     if (m_batch.images() == 0) return {};
@@ -322,7 +322,7 @@ void CpuSession::reduce(const StageRequest& request) {
     m_mergeMs += watch.milliseconds();
 }
 
-// Applies the norm before tokens are restored, because merged rows are fewer.
+// Applies the norm before tokens are restored, because there are fewer merged rows than tokens.
 const float* CpuSession::normedRows(bool norm) {
     if (!norm) return m_batch.row(0);
     static thread_local kernels::Buffer normed;

@@ -33,16 +33,16 @@ protected:
     const Batch& batch() const { return m_batch; }
     /// Queries, keys and values of the current block.
     const HeadRows& heads() const { return *m_heads; }
-    /// Begins a block whose rows attend within `spans`. Call it before projectIn().
+    /// Begins a block whose rows attend within `spans`. Must be called before projectIn().
     void beginHeads(std::vector<Span> spans);
     bool isGlobal(int block) const { return m_config.isGlobal(m_config.firstBlock + block); }
-    /// Compute parts of a block for some rows: projectIn() queries, keys and values; projectOut() adds the
-    /// output of attention, and feed() that of the MLP. Rows do not depend on each other.
+    /// Compute parts of a block for some rows, each row independently. projectIn() computes queries, keys and
+    /// values. projectOut() adds the output of attention to the rows, feed() adds the output of the MLP.
     void projectIn(int block, int first, int count);
     void projectOut(int block, int first, int count);
     void feed(int block, int first, int count);
     /// Calls visit(window, number, row) for each row of padding in the windows of an image. `number` counts
-    /// in the window; `row` has queries, keys and values.
+    /// the padding of the window, from 0. `row` has queries, keys and values.
     void eachPadding(int block, const std::function<void(int, int, const float*)>& visit) const;
     /// Returns the memory for the output of attention: rows with their heads side by side.
     float* attendedRows(size_t& stride);
@@ -60,7 +60,7 @@ private:
     void feedAll(int block);
     std::vector<MergeMap> decide(const StageRequest& request);
     void meanKeys(int window, std::vector<float>& metric) const;
-    /// Returns the rows that the reducer compares, which may be in `keys`.
+    /// Returns the rows that the reducer compares. `keys` is memory for these rows.
     RowsView metricOf(const StageRequest& request, int window, std::vector<float>& keys) const;
 
     const EncoderConfig& m_config;

@@ -86,7 +86,7 @@ void Linear::apply(const LeftRows& rows, kernels::Epilogue epilogue, LeftRows& o
         kernels::productBf16(rows.pairs(), rows.stride(), rows.count(), m_weight.pairs, withBias(epilogue),
                              output.pairs(), output.stride());
     } else {
-        // The scale of a row is known only when the whole row is known.
+        // The scale of a row depends on all values of the row, so the whole row is computed first.
         static thread_local kernels::Buffer scratch;
         const size_t stride = kernels::paddedStride(m_columns);
         float* sums = scratch.reserve(kernels::paddedSize(rows.count(), stride));

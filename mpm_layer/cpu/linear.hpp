@@ -20,10 +20,11 @@ inline int wordsOf(Precision precision, int width) {
     return (width + valuesOf(precision) - 1) / valuesOf(precision);
 }
 
-/// The left operand of a product, in the precision of the product. Whole row groups are readable.
+/// The left operand of a product, in the precision of the product. Memory is readable to the end of the last
+/// row group.
 class LeftRows {
 public:
-    /// Places the rows in `memory`, whose contents are lost. `least`: the same as in the layer that reads the
+    /// Places the rows in `memory`, whose contents are lost. `least`: least() of the layer that reads the
     /// rows. `finer`: Right if the rows are weights.
     LeftRows(kernels::Buffer& memory, Precision precision, int count, int width,
              std::optional<float> least = std::nullopt, kernels::Finer finer = kernels::Finer::Left);
@@ -70,8 +71,8 @@ struct RightColumns {
 };
 
 /// The largest allowed loss of a layer in int8: the relative root mean square of the changes that quantising
-/// by column makes to the weights. Normally distributed weights lose 0.8 %; a column whose largest weight is
-/// 50 times the others loses 11 %.
+/// by column makes to the weights. Normally distributed weights lose 0.8 %. A column whose largest weight is
+/// 50 times as large as the others loses 11 %.
 constexpr double kLargestI8Loss = 0.025;
 
 class Linear {
@@ -89,7 +90,7 @@ public:
     bool present() const { return m_columns != 0; }
     int depth() const { return m_depth; }
     int columns() const { return m_columns; }
-    /// Returns the precision of the input rows: f32 if the layer would lose too much in int8.
+    /// Returns the precision of the input rows. If the layer would lose too much in int8, this is f32.
     Precision precision() const { return m_precision; }
     std::optional<float> least() const { return m_least; }
 
@@ -112,7 +113,7 @@ private:
 };
 
 /// Computes output[r] of the layer for rows[r], on all threads. Rows follow each other without padding.
-/// `some`: the rows to compute (null: all); the other rows of the output do not change.
+/// `some`: the rows to compute (null: all). All other rows of the output remain as they are.
 void multiplyRows(const float* rows, int count, const std::vector<int>* some, const Linear& layer,
                   kernels::Activation activation, float* output);
 

@@ -18,7 +18,7 @@ std::vector<const std::vector<int>*> tokensOf(const std::vector<RememberedImage>
     return tokens;
 }
 
-// Returns the root mean square of the change, relative to that of the new row.
+// Returns the root mean square of the change, divided by the root mean square of the new row.
 double driftOf(const float* before, const float* now, int dim) {
     const double size = kernels::squaredDistance(now, nullptr, dim);
     return size > 0 ? std::sqrt(kernels::squaredDistance(now, before, dim) / size) : 0;
@@ -46,8 +46,8 @@ const float* ReuseSession::keyBiasOf(int image) const {
     return m_keyBias.ptr<float>() + (m_keyBias.total() == rows ? 0 : image * rows);
 }
 
-// Computes the rows up to the queries, keys and values of the next block. A single loop does this, because
-// between several loops over few rows threads would often wait for each other.
+// Completes this block, and computes the queries, keys and values of the next block. Uses a single loop,
+// because with several loops over few rows, threads would often wait for each other.
 void ReuseSession::runMlp(int block) {
     const int next = block + 1;
     forEachChunk(batch().rows(), chunkSize(weights().precision, weights().blocks[block].fc1.columns()),

@@ -31,7 +31,7 @@ public:
     /// side.
     void keepPadding(int block, int window, int number, const float* row);
 
-    /// Returns the biases of the input rows in the order of a block's keys.
+    /// Returns the biases of the input rows in the order of a block's keys; 0 for padding.
     std::vector<float> keyBias(int block, const float* ofRows) const;
     /// Computes attention from the panel of queries that begins at `first` to all keys of a span: a window
     /// or, in a global block, the image. `keyBias` has a value for each key of the block, or is null.
@@ -55,7 +55,7 @@ private:
         const Layout& layout;
         float *keys, *keyScales, *values;
     };
-    // Addresses of the first head; each next head is `headStep` floats further.
+    // Addresses of the first head. The next head is `headStep` floats further.
     struct KeyAndValue {
         const float *key, *value;
         size_t headStep;
@@ -82,7 +82,7 @@ private:
     const ValueForm m_values;
     const bool m_valuesAreColumns;
     size_t m_keyStride;
-    Layout m_global, m_windowed;  ///< of global and of other blocks; m_windowed is empty without windows
+    Layout m_global, m_windowed;  ///< of global blocks and of all others; m_windowed is empty without windows
     struct Start {
         const Layout* layout;
         size_t at;

@@ -10,8 +10,8 @@ namespace mpm::cpu {
 namespace {
 
 // Returns the distance between rows: whole cache lines, but no multiple of eight lines, because such rows
-// would share few sets of a cache. Smaller than paddedStride(), to save memory, which is kept from frame to
-// frame.
+// would share few sets of a cache. The distance is smaller than paddedStride(), because this memory is kept
+// from frame to frame and should be small.
 size_t strideOf(int width) {
     const int lines = (width + 15) / 16;
     return static_cast<size_t>(lines % 8 == 0 ? lines + 1 : lines) * 16;

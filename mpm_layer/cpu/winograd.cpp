@@ -17,20 +17,20 @@ using kernels::kWinogradInput;
 using kernels::kWinogradProducts;
 using kernels::kWinogradTile;
 
-constexpr int kTiles = 64;           // of a task; a multiple of the columns of a panel
-constexpr int kBlockChannels = 512;  // whose factors of a task fit the level-3 cache
-constexpr int kSumRows = 96;         // of weights, whose sums fit the level-2 cache
-constexpr int kLeastRows = 48;       // of a task
-constexpr int kLanes = 16;           // of the widest vector
-// A sum of products, and all values on the way, are at most this many times as large as the same sum of
-// absolute values without transforms.
+constexpr int kTiles = 64;           // tiles of a task; a multiple of the columns of a panel
+constexpr int kBlockChannels = 512;  // channels of a block; factors of a task fit the level-3 cache
+constexpr int kSumRows = 96;         // rows of weights; their sums fit the level-2 cache
+constexpr int kLeastRows = 48;       // smallest number of rows of weights of a task
+constexpr int kLanes = 16;           // floats of the widest vector
+// An output, and all values from which it is computed, are at most this many times as large as the sum of
+// absolute products without transforms.
 constexpr float kGrowth = 4096;
 
 int tilesOf(const ConvAxis& axis) {
     return divideUp(axis.outputs(), kWinogradTile);
 }
 
-// Tiles of a row that lie beside each other. `column`: of the first tile, in the right operand.
+// Consecutive tiles of a row. `column`: the column of the first tile in the right operand.
 struct Run {
     int row, first, count, column;
 };
@@ -52,7 +52,7 @@ public:
           m_bad(shape.images) {}
 
     std::vector<int> run() {
-        // Few tiles are divided into smaller tasks, then by output channels.
+        // If there are few tiles, makes the tasks smaller, and then also divides the output channels.
         const int most = 4 * cv::getNumThreads();
         const int step =
             checkedProduct<int>(m_shape.images, divideUp(m_tiles, kTiles)) < most ? kTiles / 2 : kTiles;
@@ -156,7 +156,7 @@ private:
                     image + channel * pixels + static_cast<size_t>(std::clamp(line, 0, y.size - 1)) * x.size;
                 const bool whole = left >= 0 && left + width <= x.size;
                 rows[k] = to;
-                if (inside) prefetch(from + pixels + std::max(left, 0), width);  // of the next channel
+                if (inside) prefetch(from + pixels + std::max(left, 0), width);  // the next channel
                 if (inside && whole && !m_all.m_rectified && end - from >= left + width + kLanes)
                     rows[k] = from + left;
                 else
@@ -208,7 +208,7 @@ private:
                 size_t at = ((static_cast<size_t>(m_image) * m_shape.outs + out) * height + y) * width + x;
                 for (int k = 0; k < kWinogradTile && y + k < height; ++k, from += stride, at += width) {
                     float* const to = m_all.m_output + at;
-                    prefetch(to + static_cast<size_t>(height) * width, columns);  // of the next channel
+                    prefetch(to + static_cast<size_t>(height) * width, columns);  // the next channel
                     if (end.residual && !end.residualLast) add(end.residual + at, columns, from);
                     kernels::activate(end.activation, from, columns, to);
                     if (end.residual && end.residualLast) add(end.residual + at, columns, to);
@@ -243,14 +243,14 @@ private:
     const ConvEnd& m_end;
     float* const m_output;
     const int m_tilesX, m_tiles, m_blocks, m_blockChannels;
-    mutable std::vector<std::atomic<bool>> m_bad;  ///< images that are left out
+    mutable std::vector<std::atomic<bool>> m_bad;  ///< images that run() leaves out
 };
 
 }  // namespace
 
 bool suitsWinograd(const ConvShape& shape, Precision precision) {
-    // With fewer channels or tiles, the products that are saved take less time than the transforms. In bf16,
-    // products take less time.
+    // With fewer channels or tiles, the products that are saved take less time than the transforms. Products
+    // in bf16 take less time, so more tiles are needed.
     constexpr int kLeastChannels = 16, kLeastTiles = 64, kLeastTilesBf16 = 256;
     constexpr std::int64_t kLeastWeights = 32 * 32;
     const bool half = precision == Precision::BF16;

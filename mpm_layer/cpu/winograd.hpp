@@ -17,7 +17,7 @@ public:
 
     const LeftRows& rows() const {
         return *m_rows;
-    }  ///< row k * outs + out has factor k of an output channel
+    }  ///< row k * outs + out has factor k of output channel `out`
     /// The largest absolute value of pixels whose transforms cannot overflow; 0 if a weight is not finite.
     float largestPixel() const { return m_largestPixel; }
 
@@ -27,8 +27,8 @@ private:
     float m_largestPixel = 0;
 };
 
-/// Like convolve(), but leaves out images with values that are not finite or too large. Returns their
-/// numbers.
+/// Like convolve(), but leaves out images with values that are too large, infinite or NaN. Returns the
+/// indices of these images.
 std::vector<int> convolveByWinograd(const float* images, bool rectified, const ConvShape& shape,
                                     const WinogradWeights& weights, const ConvEnd& end, float* output);
 

@@ -14,7 +14,7 @@ class Blocks : public Session {
 public:
     Blocks(const Weights& weights, const MpmCudaInput& input) : Session(weights, input) {
         Executor& e = executor();
-        // A single buffer for the outputs of norms is enough: each is used before the next is computed.
+        // A single buffer for the outputs of norms is enough: each output is used before the next norm runs.
         m_normed = take(e.input, weights.dim);
         m_qkv = take(e.qkv, 3 * weights.inner());
         m_attended = take(e.attended, weights.inner());
@@ -35,7 +35,7 @@ public:
             layerNorm<T, T>(view(), constant(m_attended), weights().inner(),
                             block.attentionNorm.view(options().inner_norm), m_attended, stream());
         }
-        if (options().parallel) feed(block);  // the MLP reads the rows before attention is added
+        if (options().parallel) feed(block);  // the MLP must read the rows before attention is added
         addProduct(block.projection, m_attended);
     }
 
@@ -123,13 +123,13 @@ private:
         executor().products.run(p, stream());
     }
 
-    /// Whether the product `expand` also applies the activation, which saves a pass over the widest rows. If
-    /// cuBLASLt has the activation as an epilogue, sets the epilogue in `expand`. cuBLASLt lacks GELU by the
-    /// error function, which most ViTs use.
+    /// Whether the product `expand` can apply the activation, which saves a pass over the widest rows. If so,
+    /// sets the activation as the epilogue of `expand`. cuBLASLt does not have GELU by the error function,
+    /// which most ViTs use.
     bool activatesWithin(const Block& block, Product& expand) {
         const auto activation = static_cast<Activation>(options().activation);
         if (activation == Activation::None) return !block.gate.present();
-        // With fixed kernels the choice must not depend on the number of rows.
+        // has() may depend on the number of rows. With fixed kernels, the choice must not depend on it.
         if (block.gate.present() || fixedKernels()) return false;
         if (activation != Activation::GeluTanh && activation != Activation::Relu) return false;
         Product within = expand;

@@ -100,7 +100,7 @@ int begin(MpmCudaEncoder* encoder, const MpmCudaInput* input, MpmCudaSession** s
         try {
             *session = new MpmCudaSession{mpm::cuda::makeSession(encoder->weights, *input)};
         } catch (const CudaFailure& e) {
-            // Idle executors may use the memory that is needed.
+            // Idle executors hold memory. Frees their memory and tries again.
             if (!e.outOfMemory() || !mpm::cuda::dropIdleExecutors(encoder->weights.device)) throw;
             *session = new MpmCudaSession{mpm::cuda::makeSession(encoder->weights, *input)};
         }

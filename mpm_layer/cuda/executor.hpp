@@ -60,7 +60,7 @@ struct Executor {
     Event extentKnown, callerReady;
     std::vector<EventPair> mergeTimes, restoreTimes;
 
-    /// Returns the addresses of all memory that blocks use: a graph is valid for these addresses only.
+    /// Returns the addresses of all memory that transformer blocks use: a graph is valid only for these.
     std::vector<const void*> addressesOfBlocks() const {
         return {batch.rows.data(), batch.offsets.data(), batch.positions.data(), logits.data(), input.data(),
                 qkv.data(),        attended.data(),      hidden.data(),          gate.data()};

@@ -1,4 +1,4 @@
-// MpmRestore on the device: restores rows without an encoder.
+// MpmRestore on the device, which needs no encoder.
 #include "mpm_layer/cuda/session.hpp"
 
 namespace mpm::cuda {

@@ -39,7 +39,7 @@ Session::Session(const Weights& weights, const MpmCudaInput& input)
         reserve();
         upload(input);
     } catch (...) {
-        // The destructor does not run after an exception, and copies may still be in progress.
+        // Waits for copies in progress: after an exception in a constructor, the destructor does not run.
         cudaStreamSynchronize(stream());
         throw;
     }
@@ -47,7 +47,7 @@ Session::Session(const Weights& weights, const MpmCudaInput& input)
 
 // Returns the executor to the pool, unless its stream has failed.
 Session::~Session() {
-    // The next session must use the same addresses for rows, since graphs contain the addresses.
+    // Each merge swaps the buffers. Graphs contain addresses, so the next session needs the original order.
     if (m_stages % 2 != 0) std::swap(m_executor->batch, m_executor->merged);
     if (cudaStreamSynchronize(stream()) == cudaSuccess) {
         giveBack(std::move(m_executor));
@@ -109,8 +109,8 @@ GraphKey Session::keyOf(const std::vector<Step>& steps) const {
     return key;
 }
 
-// Throws if a pointer does not point to memory of this device. Else a kernel would fail much later, without
-// naming the pointer.
+// Throws if a pointer does not point to memory of this device. Without this check, a kernel would fail much
+// later, and the message would not name the pointer.
 void Session::checkPointer(const void* pointer, const char* what) const {
     cudaPointerAttributes attributes{};
     MPM_CUDA_CHECK(cudaPointerGetAttributes(&attributes, pointer));
@@ -157,7 +157,7 @@ void Session::upload(const MpmCudaInput& input) {
     refreshLogits();
 }
 
-// Makes the stream wait for the caller's stream, whose work may still write tokens or read outputs.
+// Makes our stream wait for the caller's stream: work there may still write the tokens or read old outputs.
 void Session::awaitCaller(cudaStream_t caller) {
     m_executor->callerReady.record(caller);
     m_executor->callerReady.holdBack(stream());

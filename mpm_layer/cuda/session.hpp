@@ -1,5 +1,5 @@
-// A forward on the device. Work is queued on the executor's stream. Before finish(), the CPU reads only the
-// size of the batch after a merge, and rows if the CPU decides the merge.
+// A forward on the device. Work is queued on the executor's stream. Before finish(), the CPU waits only for
+// the size of the batch after a merge and, if the CPU decides the merge, for the rows.
 #pragma once
 
 #include <memory>
@@ -37,18 +37,18 @@ protected:
     virtual void runMlpNow(int block) = 0;
     virtual void meanOfKeys(float* mean) = 0;
     BatchView view() const;
-    /// Returns, for each row as a key, the value that is added to attention logits; null if there is none.
+    /// Returns a value for each row, which is added to the attention logits of the row's key; may be null.
     const float* logits() const { return m_biased || m_proportional ? m_executor->logits.data() : nullptr; }
     cudaStream_t stream() const { return m_executor->stream; }
     Executor& executor() { return *m_executor; }
     const Weights& weights() const { return m_weights; }
     const MpmCudaOptions& options() const { return m_options; }
-    int capacity() const { return m_capacity; }  ///< rows that fit in every buffer of activations
+    int capacity() const { return m_capacity; }  ///< number of rows that fit in every buffer of activations
     int productRows() const { return roundedRows(m_rows); }
     bool fixedKernels() const { return m_fixed; }
 
 private:
-    /// The attention or the MLP of a block. Consecutive steps may form a graph.
+    /// The attention or the MLP of a block. Consecutive steps may form a CUDA graph.
     struct Step {
         int block;
         bool attends;
@@ -87,10 +87,10 @@ private:
     size_t m_stages = 0, m_outputs = 0;
 };
 
-/// Creates a session in the element type of the packed weights.
+/// Creates a session that computes in the element type of the packed weights.
 std::unique_ptr<Session> makeSession(const Weights& weights, const MpmCudaInput& input);
 
-/// Runs MpmRestore, without an encoder: uploads, gathers and downloads. Waits until outputs are complete.
+/// Runs MpmRestore, without an encoder: uploads, gathers and downloads. Returns after the output is complete.
 void restore(int device, const MpmCudaRestore& request);
 
 }  // namespace mpm::cuda

@@ -28,7 +28,7 @@ void Session::reduce(const MpmCudaStage& stage) {
     if (!m_readsCounts) return;
     // The extent was copied before the rows were merged, so this wait ends while the device still merges.
     e.extentKnown.wait();
-    // Bounds are rounded up, so that launches and graphs have fewer different sizes.
+    // Rounds the bounds up, so that products and graphs have fewer different sizes.
     m_rows = std::min(m_rows, roundedRows(e.downExtent.data()->rows));
     m_longest = std::min(m_longest, roundedLength(e.downExtent.data()->longest));
 }

@@ -80,7 +80,7 @@ Weights::Weights(int deviceIndex, const MpmCudaEncoderDescription& d)
         gated = gated || blocks.back().gate.present();
     }
     finalNorm = packNorm(d.final_norm, dim);
-    // Copies from pageable memory may return before they are done, and sessions run on other streams.
+    // Waits, because copies from pageable memory may still run, and sessions use other streams.
     MPM_CUDA_CHECK(cudaStreamSynchronize(nullptr));
 }
 
@@ -113,7 +113,7 @@ Block Weights::packBlock(const MpmCudaBlock& from) const {
 }
 
 // Packs weights transposed: both operands of a product are then contiguous along the depth, which tensor
-// cores read fastest. Multiplies each column by its LayerScale, `scale`.
+// cores read fastest. If `scale` (LayerScale) is not null, multiplies each column by the column's scale.
 Linear Weights::packLinear(const MpmCudaLinear& from, const float* scale, cudaDataType_t output) const {
     const cudaDataType_t type = elementType();
     const size_t size = sizeOf(type);

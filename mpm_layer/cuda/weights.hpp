@@ -22,7 +22,7 @@ struct Norm {
 
 struct Linear {
     int depth = 0, columns = 0;
-    size_t stride = 0;                   ///< elements from one column's weights to the next column's
+    size_t stride = 0;                   ///< number of elements between the weights of two columns
     DeviceBuffer<unsigned char> weight;  ///< [columns][stride]
     DeviceBuffer<unsigned char> bias;    ///< in the type of the output
 
@@ -44,12 +44,12 @@ class Weights {
 public:
     Weights(int device, const MpmCudaEncoderDescription& description);
 
-    const std::uint64_t id;  ///< unique in the process, also among weights that were deleted
+    const std::uint64_t id;  ///< unique in the process; not reused after the weights are deleted
     int device, dim, heads, headSize, precision;
     float attentionScale;
     Norm finalNorm;
     std::vector<Block> blocks;
-    int widest = 0;  ///< columns of the widest hidden layer
+    int widest = 0;  ///< number of columns of the widest hidden layer
     bool gated = false;
 
     int inner() const { return heads * headSize; }

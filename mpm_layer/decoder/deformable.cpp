@@ -12,9 +12,9 @@ namespace {
 
 // The samples of a tile: enough to fill vectors, and so few that their corners fit a level-1 cache.
 constexpr int kTileSamples = 256, kMostTileQueries = 64;
-// The tiles of a task: several, because neighbouring queries sample the same part of a level.
+// The tiles of a parallel task: several, because neighbouring queries sample the same part of a level.
 constexpr int kQueryGrain = 16;
-// The most elements of heads that are packed together.
+// The largest number of elements of the heads that are packed together.
 constexpr size_t kTogether = size_t{400} << 10;
 
 }  // namespace
@@ -64,8 +64,8 @@ void Deformable::place(const float* reference, Places& places) const {
     const size_t used = static_cast<size_t>(m_shape.queries) * m_samples;
     std::fill(allX + used, allX + room, 0.0f);
     std::fill(allY + used, allY + room, 0.0f);
-    // Rounds once, so that places far from the corner of the map are as exact as a float allows. Infinity is
-    // outside any map, with any offset.
+    // Rounds once, so that places far from the corner of the map are as exact as a float allows. A place that
+    // is too large for a float becomes infinity, which is outside any map, with any offset.
     const auto pixel = [](float share, int size) {
         const double place = static_cast<double>(share) * size - 0.5;
         return std::abs(place) <= std::numeric_limits<float>::max() ? static_cast<float>(place)
@@ -133,9 +133,9 @@ void Deformable::run(const Image& image) const {
     const int tiles = (m_shape.queries - 1) / m_tile + 1;
     Places places;
     place(image.reference, places);
-    // Computes a few heads at a time, because their samples for neighbouring queries fit a level-2 cache,
-    // unlike the samples of all heads. Packs the values of a head: in the image their distance is often a
-    // power of two, so they would share few sets of the cache.
+    // Computes a few heads at a time, because the samples of all heads for neighbouring queries do not fit a
+    // level-2 cache. Packs the values of a head: in the image, positions are often a power of two apart, so
+    // the values of a head would share few sets of the cache.
     const int heads = m_shape.heads,
               together = static_cast<int>(std::clamp<size_t>(kTogether / m_packed, 1, heads));
     kernels::Buffer memory;
@@ -157,7 +157,8 @@ namespace {
 
 constexpr int kTile = 256;  // points whose corners are computed before the channels are read
 
-// Two neighbours along an axis. A pixel outside the map has the weight 0 and the place of a pixel inside.
+// Two neighbouring pixels along an axis. If a neighbour is outside the map, the weight is 0 and the place is
+// that of a pixel inside.
 struct Neighbours {
     int low = 0, high = 0;
     float lowWeight = 0, highWeight = 0;
@@ -180,7 +181,7 @@ public:
     }
 
 private:
-    // Rounds halves to the even pixel.
+    // Rounds to the nearest pixel; halfway between two pixels, to the even pixel.
     Neighbours nearest(double place) const {
         const double whole = std::nearbyint(place);
         if (!(whole >= 0 && whole < m_size)) return {};
@@ -201,7 +202,7 @@ private:
     int m_size;
 };
 
-// Pixels of weight 0 are not multiplied, because they may be infinite.
+// Skips pixels of weight 0, because they may be infinite, and 0 times infinity is NaN.
 float sampleOf(const float* plane, const Corners& corners) {
     float sum = 0;
     for (int k = 0; k < 4; ++k)

@@ -13,7 +13,7 @@ namespace mpm::decoder {
 struct DeformableShape {
     int queries = 0, heads = 0, points = 0;
     int headSize = 0;
-    std::vector<cv::Size> levels;  ///< their sizes; levels * points must fit an int
+    std::vector<cv::Size> levels;  ///< sizes of the levels; levels * points must fit an int
     bool referencePerLevel = false;
 };
 
@@ -50,7 +50,7 @@ private:
     void runTile(const Image& image, const Places& places, const float* values, int head, int first) const;
 
     const DeformableShape m_shape;
-    int m_samples;        ///< of a query and head
+    int m_samples;        ///< samples of a query and head
     int m_tile;           ///< queries of a tile
     int m_positions = 0;  ///< of all levels
     int m_packed = 0;     ///< elements of a head, with zeros around the levels
@@ -61,9 +61,9 @@ private:
 };
 
 struct GridSampling {
-    bool nearest = false;       ///< else bilinear
+    bool nearest = false;       ///< false: bilinear
     bool border = false;        ///< places outside the map read the nearest pixel instead of 0
-    bool alignCorners = false;  ///< -1 and 1 are centres of pixels; else edges of the map
+    bool alignCorners = false;  ///< true: -1 and 1 are centres of pixels; false: edges of the map
 };
 
 /// Samples an image: map [channels, size], grid [points, x and y in -1..1], out [channels, points]. The

@@ -28,8 +28,8 @@ int inParts(int whole, int part) {
 
 }  // namespace
 
-// The temporary memory of a thread. It has two rows of the masks: either stretched, for each query, or as
-// scores, for each class.
+// The temporary memory of a thread. It has the data of two rows of the masks: with sigmoid_first, the scores
+// of all classes; else the stretched masks of all queries.
 struct MaskLabels::Scratch {
     struct Row {
         int index = -1;
@@ -83,7 +83,7 @@ MaskLabels::Columns MaskLabels::columnsOf(const Tile& tile) const {
     return columns;
 }
 
-// Computes the softmax over all classes. Stores no probabilities of the last class, "no object".
+// Computes the softmax over all classes. Does not store the probability of the last class, "no object".
 void MaskLabels::setProbabilities(const float* logits) {
     const size_t size = kernels::paddedSize(m_shape.classes, m_probabilityStride);
     float* const to = m_probabilities.reserve(size);

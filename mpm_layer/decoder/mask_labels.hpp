@@ -1,5 +1,5 @@
-// The classes of pixels, from masks and classes of queries. Computed tile by tile, so that no masks or scores
-// of the image's size are stored.
+// Computes the class of each pixel from masks and classes of queries. Works tile by tile, so that no masks or
+// scores of the image's size are stored.
 #pragma once
 
 #include <functional>
@@ -44,7 +44,7 @@ private:
     void setProbabilities(const float* logits);
     /// Computes labels and scores of a row of a tile, in `scratch`.
     void labelRow(const Tile& tile, const Columns& columns, int row, Scratch& scratch) const;
-    /// Returns a row of the masks, stretched across or as scores. Keeps the data of row `other`, because all
+    /// Returns the data of row `row` of the masks (see Scratch). Keeps the data of row `other`, because all
     /// rows of the image between these two rows of the masks use both.
     const float* sourceRow(const Columns& columns, int row, int other, Scratch& scratch) const;
     void stretchMasks(const Columns& columns, int row, float* to) const;
@@ -56,7 +56,7 @@ private:
     const kernels::Runs m_across;
     int m_tileColumns, m_tilesDown, m_tilesAcross;
     const float* m_masks = nullptr;
-    kernels::Buffer m_probabilities;  ///< [classes][queries], a left operand
+    kernels::Buffer m_probabilities;  ///< [classes][queries], the left operand of products
     size_t m_probabilityStride;
 };
 

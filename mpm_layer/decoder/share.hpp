@@ -9,7 +9,7 @@
 
 namespace mpm {
 
-/// Settings of an MpmShare, which its handle writes and the layer reads.
+/// The settings of an MpmShare layer. The handle writes them, and the layer reads them.
 class SharingControl {
 public:
     /// `grid`: columns and rows of superpatches.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kTurn = size_t{1} << 14;  // elements that are enough work for a thread
 constexpr size_t kLine = 16;               // floats of a cache line
-constexpr size_t kLinesAbreast = 4;        // consecutive lines of a row that a thread reads
+constexpr size_t kLinesAbreast = 4;        // adjacent lines that a thread reads from each row
 
 int grainOf(size_t elements) {
     return static_cast<int>(std::max<size_t>(1, kTurn / std::max<size_t>(1, elements)));
@@ -63,7 +63,7 @@ Transpose::Transpose(const std::vector<int>& sizes, const std::vector<int>& orde
     addAxes(sizes, order);
 }
 
-// Drops axes of size 1, and joins neighbouring axes that remain neighbours in the result.
+// Drops axes of size 1. Joins adjacent axes if they are adjacent, in the same order, in the result too.
 void Transpose::addAxes(const std::vector<int>& sizes, const std::vector<int>& order) {
     std::vector<size_t> steps(sizes.size(), 1);
     for (size_t k = sizes.size(); k-- > 1;)

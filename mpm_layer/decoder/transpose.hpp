@@ -23,7 +23,7 @@ private:
     };
 
     void addAxes(const std::vector<int>& sizes, const std::vector<int>& order);
-    /// Finds where entry `index` of the outer axes begins.
+    /// Finds the offsets of entry `index` of the outer axes in the input and in the result.
     void find(size_t index, size_t& from, size_t& to) const;
     void copyRuns(const float* from, float* to) const;
     void turnTiles(const float* from, float* to) const;
@@ -35,7 +35,7 @@ private:
     // elements are copied.
     size_t m_last = 1, m_lastFrom = 1;  ///< result's axis: extent, and elements between entries in the input
     size_t m_first = 1, m_firstTo = 0;  ///< input's axis: extent, and elements between entries in the result;
-                                        ///< 0: same axis
+                                        ///< 0: both are the same axis
 };
 
 }  // namespace mpm::decoder

@@ -166,7 +166,7 @@ int64 ConvLayer::operations(const std::vector<Sizes>& operands, const Sizes& out
 const cpu::ConvWeights& ConvLayer::packed(const cv::Mat& weight, bool constant, const cpu::ConvShape& shape) {
     const Precision precision = m_followsEncoder ? network()->precisionOfHead() : Precision::F32;
     if (!constant || !isSame(m_packed, weight) || m_precision != precision || !m_weights->fit(shape)) {
-        m_packed.release();  // if packing fails, nothing is packed
+        m_packed.release();  // so that the next call packs again if this packing throws
         m_weights.emplace(weight.ptr<float>(), shape, precision,
                           constant ? cpu::Source::Kept : cpu::Source::Temporary);
         network()->noteF32(m_followsEncoder && m_weights->precision() == Precision::F32);
@@ -272,7 +272,8 @@ void ConvTransposeLayer::packPhases(const cv::Mat& weight, Precision precision, 
                 for (int tap = 0; tap < shape.taps(); ++tap) {
                     const int i = firstRow - m_window.height * (tap / shape.x.kernel),
                               j = firstColumn - m_window.width * (tap % shape.x.kernel);
-                    const int from = (out * m_kernel.height + i) * m_kernel.width + j;  // fits: a row
+                    const int from =
+                        (out * m_kernel.height + i) * m_kernel.width + j;  // fits: a part of the image
                     *to++ = weight.ptr<float>(from)[c];
                 }
             }
@@ -286,7 +287,7 @@ void ConvTransposeLayer::packPhases(const cv::Mat& weight, Precision precision, 
 void ConvTransposeLayer::pack(const cv::Mat& weight, bool constant, const Sizes& x) {
     const Precision precision = m_followsEncoder ? network()->precisionOfHead() : Precision::F32;
     if (isSame(m_packed, weight) && m_precision == precision && constant) return;
-    m_packed.release();  // if packing fails, nothing is packed
+    m_packed.release();  // so that the next call packs again if this packing throws
     m_precision = precision;
     overlaps() ? packPhases(weight, precision, x) : packRows(weight, precision);
     m_packed = weight;

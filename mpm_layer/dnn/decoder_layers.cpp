@@ -27,7 +27,7 @@ decoder::GridSampling samplingFrom(const cv::dnn::LayerParams& params) {
     return {mode == "nearest", padding == "border", switchAttribute(params, "align_corners")};
 }
 
-// The largest index. f32 represents all whole numbers up to 2^24.
+// The largest index that an output can hold. f32 represents all whole numbers up to 2^24.
 constexpr int kLargestIndex = kInteger == CV_32F ? 1 << 24 : std::numeric_limits<int>::max();
 
 int countFrom(const cv::dnn::LayerParams& params) {
@@ -63,7 +63,7 @@ void MaskedSoftmaxLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv:
         const int queries = scores.size[1], heads = scores.size[0] / masks.size[0];
         return masks.ptr<float>(row / queries / heads) + static_cast<size_t>(row % queries) * keys;
     };
-    constexpr int kGrain = 1 << 14;  // scores of a task
+    constexpr int kGrain = 1 << 14;  // scores of a parallel task
     parallelFor(
         checkedCast<int>(scores.total() / keys),
         [&](int row) {
@@ -236,7 +236,7 @@ void GatherRowsLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Ma
 
 namespace {
 
-// Limits that no model exceeds, and for which a thread's tile has room.
+// No model exceeds these limits. Up to these limits, a thread's tile has room.
 constexpr int kMostQueries = 65535, kMostClasses = 65535;
 
 cv::Size sizeFrom(const cv::dnn::LayerParams& params) {

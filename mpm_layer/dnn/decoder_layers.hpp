@@ -62,9 +62,9 @@ private:
     cv::Mat m_packed;                        ///< the matrix that m_weights was packed from
 };
 
-/// A transposed convolution. Its stride is the size of m_window, the output pixels that belong to an input
-/// pixel. If the kernel has this size, a product and a shuffle compute the output; else a convolution
-/// computes each pixel of the window.
+/// A transposed convolution. The stride is the size of m_window: the output pixels that belong to an input
+/// pixel. If the kernel has the same size, a product and a shuffle compute the output. Otherwise, a separate
+/// convolution computes each pixel of the window.
 class ConvTransposeLayer : public SmallLayer {
 public:
     explicit ConvTransposeLayer(const cv::dnn::LayerParams& params);
@@ -133,7 +133,7 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    /// Returns the index of the data among the operands. Constant data come after the indices.
+    /// Returns the index of the data among the operands. If the data are constant, the indices come first.
     static size_t dataAt(const Sizes& first) { return first.size() == 3 ? 0 : 1; }
 };
 
@@ -168,7 +168,7 @@ protected:
 private:
     decoder::MaskLabelsShape checkedShape(const Sizes& masks, const Sizes& logits) const;
 
-    cv::Size m_size;  ///< of the image
+    cv::Size m_size;  ///< of the labels
     bool m_sigmoidFirst;
 };
 

@@ -7,7 +7,7 @@
 namespace mpm::dnn {
 namespace {
 
-// Limits that no model exceeds, and for which a thread's tile has room.
+// No model exceeds these limits. Up to these limits, a thread's tile has room.
 constexpr int kMostHeads = 65535, kMostPoints = 1024;
 constexpr size_t kMostLevels = 64;
 

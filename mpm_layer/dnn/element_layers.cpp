@@ -38,7 +38,7 @@ const std::map<std::string, float (*)(float)>& functions() {
     return all;
 }
 
-// Functions that are activations of the kernels.
+// Functions that the kernels compute as activations.
 const std::map<std::string, kernels::Activation>& activations() {
     using kernels::Activation;
     static const std::map<std::string, Activation> all{
@@ -47,7 +47,7 @@ const std::map<std::string, kernels::Activation>& activations() {
 }
 
 std::vector<int> broadcast(const std::vector<int>& a, const std::vector<int>& b) {
-    // A number without axes is treated as a row of one element.
+    // A scalar without axes is treated as an axis of one element.
     std::vector<int> shape(std::max<size_t>({a.size(), b.size(), 1}), 1);
     for (size_t k = 1; k <= shape.size(); ++k) {
         const int x = k <= a.size() ? a[a.size() - k] : 1, y = k <= b.size() ? b[b.size() - k] : 1;
@@ -79,7 +79,7 @@ struct Axis {
 struct Operands {
     const float* a;
     const float* b;
-    std::vector<Axis> axes;  // from the last to the first; neighbours are joined if they have common steps
+    std::vector<Axis> axes;  // the last axis first; adjacent axes are joined if both have a common step
 };
 
 std::vector<Axis> axesOf(const Sizes& a, const Sizes& b, const Sizes& shape) {
@@ -221,7 +221,7 @@ namespace {
 
 constexpr int kRowsPerTask = 16;
 
-// Interpolates a row of a class between two source rows.
+// Interpolates between two rows of a class's plane.
 void blendRows(const float* plane, int width, const kernels::Tap& tap, float* row) {
     const float* low = plane + static_cast<size_t>(tap.index) * width;
     const float* high = plane + static_cast<size_t>(tap.next) * width;

@@ -32,7 +32,7 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    float (*m_function)(float) = nullptr;  ///< null: m_activation is used
+    float (*m_function)(float) = nullptr;  ///< if null, m_activation is used
     kernels::Activation m_activation = kernels::Activation::None;
 };
 
@@ -58,8 +58,8 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    int m_rows, m_columns;          ///< size of the enlarged image
-    int m_cropRows, m_cropColumns;  ///< size of the output: the upper left part of the enlarged image
+    int m_rows, m_columns;          ///< size of the resized image
+    int m_cropRows, m_cropColumns;  ///< size of the output: the upper left part of the resized image
     bool m_alignCorners;
     bool m_argmax;
 };

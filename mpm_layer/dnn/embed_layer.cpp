@@ -14,8 +14,8 @@
 namespace mpm::dnn {
 namespace {
 
-// Adds tokens whose channels come first, as a convolution outputs them. Reads each token with strides, and
-// writes it once.
+// Adds tokens that are stored with channels first, as a convolution outputs them. Reads with strides, and
+// writes each token once.
 void addChannelsFirst(const float* from, int tokens, int dim, int begin, int end, float* to) {
     for (int t = begin; t < end; ++t) {
         for (int c = 0; c < dim; ++c)
@@ -34,7 +34,7 @@ int patchesOf(int rows, int columns, cv::Size patch) {
     return checkedProduct<int>(rows / patch.height, columns / patch.width);
 }
 
-// Fills each image of `out` with the table. If `out` has more rows, the first are zeros.
+// Copies the table to each image of `out`. If `out` has more rows than the table, zeros are in front.
 void layTable(const cv::Mat& table, cv::Mat& out) {
     const size_t image = out.total() / std::max(1, out.size[0]), zeros = image - table.total();
     for (int b = 0; b < out.size[0]; ++b) {
@@ -77,7 +77,7 @@ public:
             return std::memcmp(row, others, m_patch.width * sizeof(float)) == 0;
         });
     }
-    /// Whether patches first..end-1, which must be whole rows of patches, have the same bits in `other`.
+    /// Whether patches first..end-1, which must be complete rows of patches, have the same bits in `other`.
     bool sameRows(const PatchGrid& other, int image, int first, int end) const {
         return eachBand(image, first, end, [&](size_t at, size_t count) {
             return std::memcmp(m_images.ptr<float>() + at, other.m_images.ptr<float>() + at,
@@ -96,7 +96,7 @@ private:
     template <class Visit>
     bool eachRow(int image, int token, const Visit& visit) const {
         const int top = token / m_columns * m_patch.height;  // fits: a row of the image
-        const int left = token % m_columns * m_patch.width;  // fits: a column of it
+        const int left = token % m_columns * m_patch.width;  // fits: a column
         for (int c = 0; c < m_images.size[1]; ++c) {
             for (int y = 0; y < m_patch.height; ++y) {
                 if (!visit(m_images.ptr<float>(image, c, top + y) + left)) return false;
@@ -104,7 +104,7 @@ private:
         }
         return true;
     }
-    /// Calls visit(offset, count) for the pixels of each channel, until visit() returns false.
+    /// Calls visit(offset, count) for each channel of these rows of patches, until visit() returns false.
     template <class Visit>
     bool eachBand(int image, int first, int end, const Visit& visit) const {
         const int top = first / m_columns * m_patch.height;             // fits: a row of the image
@@ -204,8 +204,8 @@ void EmbedLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
 }
 
 bool EmbedLayer::pack(const cv::Mat& weight, bool constant) {
-    // If a layer selects positions, products are in f32, because in models without a norm before the scores,
-    // such as DEIMv2, errors of bf16 grow with the largest token.
+    // If a layer of the network selects positions, products are in f32. Some such models, like DEIMv2, have
+    // no norm before the scores, so errors of bf16 grow with the largest token.
     const bool pairs = network()->precisionBehind() == Precision::BF16 && !network()->selects();
     const Precision precision = pairs ? Precision::BF16 : Precision::F32;
     const int depth = weight.size[0], dim = weight.size[1];
@@ -221,8 +221,8 @@ bool EmbedLayer::pack(const cv::Mat& weight, bool constant) {
 template <class Visit>
 void EmbedLayer::eachRowOfPatches(const PatchGrid& grid, int images, const Visit& visit) const {
     if (grid.tokens() == 0) return;
-    constexpr int kPatches = 48;  // so few that they fit a cache with their results
-    const int chunk = std::max(1, kPatches / grid.columns()) * grid.columns();  // fits: a row, or few patches
+    constexpr int kPatches = 48;  // so few that patches and results fit a cache
+    const int chunk = std::max(1, kPatches / grid.columns()) * grid.columns();  // fits: a part of the image
     const int chunks = (grid.tokens() + chunk - 1) / chunk;
     parallelFor(checkedProduct<int>(images, chunks), [&](int k) {
         const int first = k % chunks * chunk;  // fits: a token
@@ -253,7 +253,7 @@ void EmbedLayer::projectAgain(const cv::Mat& input, const cv::Mat& table, cv::Ma
         m_tokens.create(out.dims, out.size.p, CV_32F);
         layTable(table, m_tokens);
     }
-    cv::Mat tokens = std::exchange(m_tokens, {});  // if a product fails, no tokens are known
+    cv::Mat tokens = std::exchange(m_tokens, {});  // if a product throws, m_tokens stays empty
     const PatchGrid grid(input, m_patch);
     PatchGrid before(m_images, m_patch);
     eachRowOfPatches(grid, input.size[0], [&](int image, int first, int end) {

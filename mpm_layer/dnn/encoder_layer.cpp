@@ -180,7 +180,7 @@ void EncoderLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>&
                  cv::format("mpm: MpmEncoder names %d inputs but has %d; weights are missing or named twice",
                             static_cast<int>(names.size()), static_cast<int>(in.size() + blobs.size())));
     }
-    // OpenCV 4.x keeps constants in `blobs`, the new engine of 5.x among the inputs.
+    // OpenCV 4.x keeps constants in `blobs`; the new engine of 5.x passes constants as inputs.
     const auto value = [&](size_t i) { return i < in.size() ? in[i] : blobs[i - in.size()]; };
     if (!m_runner->hasWeights()) {
         NamedWeights weights;

@@ -35,7 +35,7 @@ private:
 
     EncoderInputs m_inputs;
     EncoderConfig m_config;
-    std::shared_ptr<EncoderControl> m_control;  ///< shared by the chain
+    std::shared_ptr<EncoderControl> m_control;  ///< shared by all segments of the chain
     std::shared_ptr<EncoderRunner> m_runner;
 };
 

@@ -111,7 +111,7 @@ void MatMulLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
         return;
     }
     const size_t count = batches.count();
-    // One product for each image: as for an image alone, with all threads.
+    // If there is a single product for each image, computes each product with all threads.
     if (count == 1 || count == network()->imagesBefore()) {
         const bool pairs = network()->precisionBefore() == Precision::BF16;
         for (size_t k = 0; k < count; ++k) {

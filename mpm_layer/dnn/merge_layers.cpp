@@ -35,7 +35,7 @@ void checkFloats(const cv::Mat& tokens, const char* layer) {
         CV_Error(cv::Error::StsBadArg, std::string("mpm: ") + layer + " takes tokens as f32 only");
 }
 
-// Copies the special rows, and writes zeros after the merged rows. Returns the place of the merged rows.
+// Copies the special rows, and fills the end with zeros. Returns the address for the merged rows.
 float* frameMerged(const float* from, const MergeMap& map, int special, int rowsPerImage, size_t dim,
                    float* out) {
     std::copy_n(from, special * dim, out);
@@ -65,8 +65,8 @@ void MergeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
                    [&](const std::vector<MergeMap>& maps) { return place(tokens, maps, out); });
 }
 
-// Resizes the outputs, whose sizes depend on the maps, and writes all values except the merged rows. Returns
-// the places of the merged rows.
+// Resizes the outputs, because their sizes depend on the maps. Writes all values except the merged rows.
+// Returns the addresses for the merged rows.
 std::vector<float*> MergeLayer::place(const cv::Mat& tokens, const std::vector<MergeMap>& maps,
                                       std::vector<cv::Mat>& out) const {
     const int images = tokens.size[0], count = tokens.size[1] - m_special, dim = tokens.size[2];

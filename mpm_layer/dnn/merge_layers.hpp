@@ -38,7 +38,7 @@ private:
     int m_special;
 };
 
-/// Replaces a layer that could not be created; throws the reason when the network is used.
+/// Replaces a layer that could not be created. Throws `reason` when the network is used.
 class RefusedLayer : public PortableLayer {
 public:
     RefusedLayer(const cv::dnn::LayerParams& params, const cv::Exception& reason)

@@ -1,5 +1,5 @@
-// Registers the operators when the shared library is loaded, because LD_PRELOAD or ctypes calls no function
-// that could register them.
+// Registers the operators when the shared library is loaded. A program that loads the library by LD_PRELOAD
+// or ctypes may never call registerLayers().
 #include <mpm/mpm.hpp>
 
 namespace {

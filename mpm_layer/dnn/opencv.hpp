@@ -1,6 +1,6 @@
 // The differences between the versions of OpenCV's dnn module and their engines. CMake tests for features
 // (cmake/MpmOpenCv.cmake) and defines MPM_OPENCV_...; this file never tests the version. Folders outside
-// mpm_layer include this file, so it must not need code of the library.
+// mpm_layer include this file, so this file must not call functions of the library.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ constexpr bool kHasDynamicShapes = true;
 constexpr bool kHasDynamicShapes = false;
 #endif
 
-/// cv::dnn::Layer with the same functions to override in every version. A layer must not keep sizes from
+/// cv::dnn::Layer with the same virtual functions in every version. A layer must not keep sizes from
 /// getMemoryShapes(), getTypes(), finalize() or reshapeLayer(). forward() reads all sizes from the inputs, so
 /// the order of these calls does not matter.
 class VersionedLayer : public cv::dnn::Layer {
@@ -76,7 +76,7 @@ protected:
     virtual int outputType(int /*index*/) const {
         return CV_32F;
     }
-    /// Whether output shapes depend on values, if the engine supports that.
+    /// Whether output shapes depend on the values of inputs. Engines without dynamic shapes ignore this.
     virtual bool shapesDependOnData() const {
         return false;
     }
@@ -101,7 +101,7 @@ protected:
         return false;
 #endif
     }
-    /// Whether the engine passes a constant at this input; false if in doubt.
+    /// Whether the engine passes a constant at this input; false if unknown.
     bool isConstantInput([[maybe_unused]] size_t index) const {
 #ifdef MPM_OPENCV_CONSTANTS
         struct Network : cv::dnn::Net {
@@ -127,17 +127,17 @@ protected:
     }
 };
 
-/// Disables Winograd's convolutions, which lose two digits. In a network with MpmEncoder, MpmConv computes
-/// the large convolutions anyway.
+/// Disables OpenCV's Winograd convolutions, because they lose two digits. This costs little time, because
+/// MpmConv computes the large convolutions in a network with MpmEncoder.
 inline void useExactConvolutions([[maybe_unused]] cv::dnn::Net& net) {
 #ifdef MPM_OPENCV_WINOGRAD
     net.enableWinograd(false);
 #endif
 }
 
-/// Sets an input of another shape, so that the engine with dynamic shapes updates its inner sizes. Call it
-/// before an input of the same shape as the last input: if the number of tokens changes, the engine may
-/// otherwise keep old sizes and give wrong results (OpenCV 5.0).
+/// Sets an input of another shape, so that the engine with dynamic shapes updates all sizes. Must be called
+/// before an input of the same shape as the previous input. Otherwise, if the number of tokens changes, the
+/// engine may keep old sizes and give wrong results (OpenCV 5.0).
 inline void resetSizes([[maybe_unused]] cv::dnn::Net& net, [[maybe_unused]] const cv::Mat& blob,
                        [[maybe_unused]] const std::string& input) {
 #ifdef MPM_OPENCV_DYNAMIC
@@ -168,7 +168,8 @@ inline LayerValues valuesOf([[maybe_unused]] cv::dnn::Net& net, [[maybe_unused]]
 
 inline cv::dnn::Net readOnnx(const std::string& path) {
 #ifdef MPM_OPENCV_ENGINE_AUTO
-    // The new engine, which `--form layers` needs; the classic engine if the new engine lacks an operator.
+    // Selects the new engine, which `--form layers` needs. If this engine lacks an operator, OpenCV uses the
+    // classic engine.
     return cv::dnn::readNetFromONNX(path, cv::dnn::ENGINE_AUTO);
 #else
     return cv::dnn::readNetFromONNX(path);

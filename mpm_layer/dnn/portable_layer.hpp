@@ -13,7 +13,8 @@ Shape shapeOf(const cv::Mat& m);
 std::vector<Shape> shapesOf(const std::vector<cv::Mat>& mats);
 std::string textOf(const Shape& shape);
 
-/// Write integers in the engine's type (f32 or int64), and read integers of either type or of int32.
+/// Write integers as f32 or int64, the type of `to`; read integers from f32, int64 or int32. A value that is
+/// negative, too large or not whole is read as -1.
 void writeIntegers(const int* values, int count, cv::Mat& to, size_t offset);
 std::vector<int> readIntegers(const cv::Mat& from, const char* what);
 
@@ -29,8 +30,9 @@ protected:
     /// Returns the largest possible shapes of all outputs. Inputs and constants have passed checkShape(), so
     /// any product of the sizes of a shape fits an int. The caller checks the outputs too.
     virtual std::vector<Shape> outputShapes(const std::vector<Shape>& in) const = 0;
-    /// Computes the outputs, which are allocated unless canResize(). Unconnected outputs at the end are
-    /// absent. Inputs are checked as for outputShapes(), and each output has the right number of elements.
+    /// Computes the outputs. If canResize(), this function must resize each output; else each output already
+    /// has the right number of elements. Unconnected outputs at the end are absent. The caller has checked
+    /// the inputs as for outputShapes().
     virtual void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) = 0;
 
     const std::shared_ptr<NetworkPlace>& network() const { return m_network; }

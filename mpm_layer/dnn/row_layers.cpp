@@ -61,7 +61,7 @@ void LayerNormLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat
 
 void LayerNormLayer::normalisePixels(const cv::Mat& x, const float* weight, const float* bias,
                                      cv::Mat& out) const {
-    constexpr int kTile = 256;  // pixels of a task
+    constexpr int kTile = 256;  // pixels of a parallel task
     const int channels = x.size[1], pixels = checkedProduct<int>(x.size[2], x.size[3]),
               tiles = (pixels + kTile - 1) / kTile;
     parallelFor(checkedProduct<int>(x.size[0], tiles), [&](int t) {

@@ -1,5 +1,5 @@
-// The base class of small operators around an encoder, which OpenCV 4.6 lacks or computes slowly: see
-// docs/reference/operators.md.
+// The base class of small operators around an encoder. OpenCV 4.6 lacks these operators or computes them
+// slowly: see docs/reference/operators.md.
 #pragma once
 
 #include "mpm_layer/dnn/portable_layer.hpp"
@@ -20,7 +20,7 @@ public:
     int64 getFLOPS(const std::vector<Shape>& in, const std::vector<Shape>& out) const final;
 
 protected:
-    /// Returns the shapes of all outputs, as outputShapes() does. The number of operands is checked.
+    /// Returns the shapes of all outputs, as outputShapes() does. The caller checks the number of operands.
     virtual std::vector<Sizes> outputSizes(const std::vector<Sizes>& operands) const = 0;
     /// Counts the operations for the first output; 0 if the operands do not fit.
     virtual int64 operations(const std::vector<Sizes>& /*operands*/, const Sizes& /*output*/) const {

@@ -15,12 +15,13 @@
 
 namespace mpm {
 
-/// Weights in the layout of a device; immutable, and shared between networks.
+/// An encoder's weights in the layout of a device. They are immutable, so networks can share them.
 class PackedEncoder {
 public:
     virtual ~PackedEncoder() = default;
     virtual int dim() const = 0;
-    /// With int8: the layers that are computed in f32, because they would lose too much in int8.
+    /// Returns the layers that stay in f32 although the precision is int8, because their error in int8 would
+    /// be too large.
     virtual std::vector<std::string> keptInF32() const { return {}; }
 };
 
@@ -30,25 +31,26 @@ struct StageRequest {
     int stage = 0;
     int block = 0;
 
-    /// Returns a map for each image. Throws if there is neither a single map nor one for each of `images`
-    /// images.
+    /// Returns a map for each of `images` images; a single imposed map applies to all of them. Throws if the
+    /// number of imposed maps is neither 1 nor `images`.
     std::vector<MergeMap> imposedMaps(int images) const;
 };
 
-/// A forward of a batch, in which the rows of all images follow each other without padding.
+/// A forward of a batch. The rows of consecutive images follow each other without padding.
 class Session {
 public:
     virtual ~Session() = default;
     virtual void reduce(const StageRequest& request) = 0;
     virtual void attend(int block) = 0;  ///< x += attention; `block` counts from 0 in this encoder
     virtual void runMlp(int block) = 0;  ///< x += MLP; does nothing if attend() ran the MLP too
-    /// Outputs the restored tokens [B, E+N+T, D], image tokens in raster order. The caller must keep `output`
-    /// in place until finish(), because finish() may be the function that writes it.
+    /// Outputs the restored tokens [B, E+N+T, D], with image tokens in raster order. The caller must not move
+    /// or release `output` before finish(), because finish() may write to `output`.
     virtual void emit(bool norm, cv::Mat& output) = 0;
-    /// Waits for all functions above. The caller must call finish() before the functions below.
+    /// Waits until the work that the functions above started is complete. The caller must call finish()
+    /// before the functions below.
     virtual void finish() = 0;
 
-    virtual std::vector<ImageReport> takeReport() = 0;  ///< maps and stages; the encoder adds `tokens`
+    virtual std::vector<ImageReport> takeReport() = 0;  ///< the encoder adds ImageReport::tokens
     virtual double mergeMs() const = 0;
     virtual double restoreMs() const = 0;
 };
@@ -56,43 +58,43 @@ public:
 struct SessionInput {
     cv::Mat tokens;   ///< CV_32F [B, E+N+T, D], continuous
     cv::Mat keyBias;  ///< CV_32F, empty or broadcastable to [B, E+N+T]
-    /// A map for each image, with the cluster of each image token at entry; empty without input maps. The
-    /// rows of an image are in the order of its cluster ids.
+    /// For each image, the merge map at the input of the encoder; empty if the encoder takes no maps. The
+    /// packed rows of an image are in the order of the cluster ids.
     std::vector<MergeMap> maps;
     const Reducer* reducer = nullptr;  ///< null if no token merges
-    /// Of each block: whether a stage compares the keys of this block. Empty: none does.
+    /// For each block: whether a stage compares the keys of this block. If empty, no stage compares keys.
     std::vector<bool> keepsKeys;
     bool batchIndependent = false;  ///< the bits of an image must not depend on the other images
-    /// True: `tokens` and the outputs of emit() are headers of memory on the device, and earlier work in
-    /// `stream` writes the tokens.
+    /// If true, `tokens` and the outputs of emit() are headers of memory on the device, and work that was
+    /// queued in `stream` earlier writes the tokens.
     bool onDevice = false;
     void* stream = nullptr;
 };
 
-/// The memory of a stream: keys and values of each block, and the outputs.
+/// The memory of a stream of frames: keys and values of each block, and the outputs.
 class StreamMemory {
 public:
     virtual ~StreamMemory() = default;
-    /// Copies all rows of a tap's output, each as it was last computed.
+    /// Copies all rows of a tap's output to `to`. Each row has the values of the last frame that computed it.
     virtual void recall(int tap, float* to) const = 0;
 };
 
-/// An image that runs with reuse: only the rows of `plan` are computed; the memory of the image's stream has
-/// the other rows.
+/// An image that runs with reuse. Only the rows of `plan` are computed; the results of all other rows are in
+/// the memory of the image's stream.
 struct RememberedImage {
     StreamMemory* memory = nullptr;
     const FramePlan* plan = nullptr;
 };
 
-/// Gets the map of each image. Returns the address of each image's merged rows: map.clusters rows of D
-/// values, without special rows.
+/// Gets the map of each image. Returns, for each image, the address to which Backend::merge() writes the
+/// merged rows: map.clusters rows of D values, without special rows.
 using PlaceMerged = std::function<std::vector<float*>(const std::vector<MergeMap>&)>;
 
 class Backend {
 public:
     virtual ~Backend() = default;
     virtual Device device() const = 0;
-    /// Returns the precision that runs for `wanted`; throws if the device does not support it.
+    /// Returns the precision that the device uses for `wanted`. Throws if `wanted` is not supported.
     virtual Precision resolve(Precision wanted) const = 0;
     virtual std::shared_ptr<const PackedEncoder> pack(const EncoderConfig& config,
                                                       const NamedWeights& weights,
@@ -101,11 +103,11 @@ public:
                                            std::shared_ptr<const PackedEncoder> weights,
                                            const SessionInput& input) const = 0;
 
-    /// Creates the memory for a stream of `rows` rows. Throws if the device does not support reuse.
+    /// Creates the memory of a stream with `rows` rows a frame. Throws if the device does not support reuse.
     virtual std::shared_ptr<StreamMemory> remember(const EncoderConfig& config,
                                                    std::shared_ptr<const PackedEncoder> weights,
                                                    int rows) const = 0;
-    /// Begins a forward of the rows that are computed again. emit() also outputs the remembered rows.
+    /// Begins a forward of the rows in each image's plan. emit() also outputs the rows in memory.
     virtual std::unique_ptr<Session> beginReuse(const EncoderConfig& config,
                                                 std::shared_ptr<const PackedEncoder> weights,
                                                 const SessionInput& input,
@@ -119,12 +121,12 @@ public:
                          cv::Mat& out) const = 0;
 };
 
-/// Returns the backend of a device; throws for Cuda without a usable GPU. For Auto, Backend::device() returns
-/// the selected device.
+/// Returns the backend of a device. Throws if `device` is Cuda and there is no usable GPU. If `device` is
+/// Auto, Backend::device() returns the selected device.
 std::shared_ptr<const Backend> makeBackend(Device device, int index);
 
-/// Replaces Auto by the CPU if there are windows or rows after the image tokens, for which the GPU has no
-/// kernels.
+/// Replaces Auto by the CPU if the encoder has windows or trailing tokens, because the GPU has no kernels for
+/// them.
 inline Device deviceFor(const EncoderConfig& config, Device wanted) {
     const bool onProcessor = config.trailingTokens > 0 || config.windowed();
     return wanted == Device::Auto && onProcessor ? Device::Cpu : wanted;

@@ -1,5 +1,6 @@
-// Chains: if a network does something between two groups of an encoder's blocks, each group is a separate
-// MpmEncoder, a segment. All segments share an EncoderControl, so they have a common schedule and report.
+// If a network has other nodes between the blocks of an encoder, each group of consecutive blocks is a
+// separate MpmEncoder, called a segment. The segments form a chain. They share an EncoderControl, so they
+// have a common schedule and report.
 #pragma once
 
 #include <string>
@@ -11,12 +12,13 @@
 
 namespace mpm {
 
-/// The segments of a chain that were read so far. An encoder outside of any chain is a single segment.
+/// The segments of a chain that OpenCV has created so far. An encoder outside of any chain is a single
+/// segment.
 class Segments {
 public:
     explicit Segments(const EncoderConfig& first);
 
-    /// Whether the next segment belongs to this chain. If its blocks do not continue the chain, the segment
+    /// Whether `next` belongs to this chain. If the blocks of `next` do not continue this chain, `next`
     /// belongs to a chain of the same name in another network.
     bool takes(const EncoderConfig& next) const;
     void add(const EncoderConfig& next);
@@ -42,8 +44,8 @@ private:
     bool m_sameWindows = true;
 };
 
-/// Renumbers the clusters of every stage in the order of their representatives. Before, clusters of ALGM and
-/// of imposed maps are numbered in the order of their rows.
+/// Renumbers the clusters of every stage in the order of their representatives. A forward numbers clusters
+/// of ALGM and of imposed maps in the order of their rows instead.
 void numberByRepresentative(ImageReport& image);
 
 /// Adds a segment's report to the report of the earlier segments. The segment's input map becomes a stage

@@ -80,7 +80,7 @@ void checkChain(const EncoderConfig& config) {
     }
 }
 
-// Padding takes memory that the size of the input does not limit.
+// A limit is needed, because the size of the input does not limit the memory that padding takes.
 constexpr int kMostTokensOfPaddedWindow = 16384;
 
 void checkWindows(const EncoderConfig& config) {
@@ -219,7 +219,7 @@ void require(const std::set<std::string>& given, const std::string& name, const 
     CV_Error(cv::Error::StsObjectNotFound, "mpm: weight " + name + " is missing" + why);
 }
 
-// Throws if a name is missing that another name needs.
+// Throws if a weight is present, but another weight that it needs is missing.
 void requirePairs(const std::set<std::string>& given, const std::string& prefix) {
     const auto pair = [&](const char* one, const char* other) {
         if (given.count(prefix + one) != 0) require(given, prefix + other, "; " + prefix + one + " needs it");

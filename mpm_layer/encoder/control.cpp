@@ -21,8 +21,8 @@ std::string environment(const char* name) {
     return value ? value : "";
 }
 
-// Copies a map, so that a caller may write to the copy. Returns an empty map itself, because a clone would
-// lose its type.
+// Copies a map, so that the caller may write to the copy. Returns an empty map as it is, because clone()
+// would lose its type.
 cv::Mat ownCopy(const cv::Mat& map) {
     return map.empty() ? map : map.clone();
 }
@@ -229,7 +229,7 @@ std::string EncoderControl::method() const {
 Settings EncoderControl::effective(const EncoderControl* backbone) const {
     Settings settings = ownOrProcess(backbone);
     settings.fallBackToEnvironment(m_config.merges, read(m_reuseOfFile));
-    // An empty schedule runs all tokens, even with reducers that ignore the schedule.
+    // If the schedule is empty, no tokens merge, even with a reducer that ignores the schedule.
     if (settings.schedule && settings.schedule->empty()) settings.method = "none";
     if (!settings.schedule) settings.schedule = scheduleOfFile();
     if (!settings.device) settings.device = Device::Auto;

@@ -19,7 +19,7 @@
 
 namespace mpm {
 
-/// The settings of a single level, such as the handle. Absent entries are taken from the next level.
+/// The settings of the handle, the C interface or the environment. An absent entry is not set there.
 struct Settings {
     std::optional<std::vector<int>> schedule;
     std::string scheduleOrigin;  ///< for messages: the function or variable that set the schedule, or empty
@@ -28,23 +28,23 @@ struct Settings {
     int deviceIndex = 0;
     std::optional<Precision> precision;
     std::optional<bool> batchIndependent;
-    std::optional<std::optional<Reuse>> reuse;  ///< std::nullopt inside: reuse is off
+    std::optional<std::optional<Reuse>> reuse;  ///< set to std::nullopt: reuse is off
     std::optional<std::string> reuseText;       ///< options that are not in the text come from the model file
     std::vector<int> streams;                   ///< stream of each image; empty: the image's index
     std::map<int, std::vector<MergeMap>> imposed;
 
     void fallBackTo(const Settings& lower);
-    /// Fills absent entries from the environment, which is read each time because a host may change it.
-    /// Ignores the variables of other entries, even if their values are invalid.
+    /// Fills absent entries from the environment. Reads the environment at each call, because the program may
+    /// change it. If an entry is set, its variable is ignored, even if the variable is invalid.
     void fallBackToEnvironment(bool withSchedule, const Reuse& reuseOfFile);
     void scheduleFromEnvironment();
     void methodFromEnvironment();
     void deviceFromEnvironment();
 };
 
-/// The settings of the C interface.
+/// Returns the settings that were made through the C interface.
 Settings processSettings();
-/// Whether the C interface or the environment names a device, usable or not.
+/// Whether the C interface or the environment names a device, even an unusable device.
 bool processNamesDevice();
 void changeProcessSettings(const std::function<void(Settings&)>& change);
 
@@ -56,7 +56,8 @@ std::string methodFrom(const std::string& text);                    ///< "none" 
 
 class EncoderRunner;
 
-/// The settings and the report of a chain (mostly a single layer). Its layers and handles share them.
+/// The settings and the report of a chain, or of a single encoder. All layers and handles of the chain share
+/// this object.
 class EncoderControl {
 public:
     explicit EncoderControl(const EncoderConfig& segment);
@@ -76,8 +77,8 @@ public:
         const std::lock_guard<std::mutex> lock(m_guard);
         change(m_own);
     }
-    /// Sets the model file's reuse options: the defaults of options that the text of `MPM_REUSE` or
-    /// `mpm_set_reuse` does not name.
+    /// Sets the reuse options of the model file. They are defaults: an option applies if the text of
+    /// `MPM_REUSE` or `mpm_set_reuse` does not name it.
     void setReuseOfFile(const Reuse& reuse) { write(m_reuseOfFile, reuse); }
     /// Returns the settings of the handle.
     Settings own() const { return read(m_own); }
@@ -100,7 +101,7 @@ public:
     void keepOutput(bool keep);
     void setOutput(const cv::Mat& tokens);  ///< the output of a segment; later segments overwrite it
     cv::Mat output() const { return read(m_output); }
-    /// Notes whether a layer after the encoder runs in f32 despite int8.
+    /// Notes, for the report, whether a layer after the encoder runs in f32 although the encoder is in int8.
     void noteF32(const std::string& layer, bool stays);
 
 private:

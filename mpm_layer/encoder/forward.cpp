@@ -26,7 +26,7 @@ void runBlocks(const EncoderConfig& config, Session& session, std::vector<cv::Ma
     session.finish();
 }
 
-// Stages and blocks are numbered over the whole chain.
+// The stages of a forward. Stages and blocks are numbered over the whole chain, not over a segment.
 class Stages {
 public:
     Stages(const Settings& settings, const EncoderConfig& config, bool merging)
@@ -70,8 +70,8 @@ public:
         session.reduce(request);
     }
 
-    /// Counts the image tokens that entered each block. Call it after the forward, because a device may
-    /// report stages late.
+    /// Counts the image tokens that entered each block. Must be called after the forward, because some
+    /// backends report the stages only then.
     std::vector<int> entering(const ImageReport& image, const EncoderConfig& config) const {
         std::vector<int> tokens;
         size_t stage = config.takesMap ? 1 : 0;  // stage 0 is the input map, before the first block
@@ -86,7 +86,7 @@ public:
     }
 
 private:
-    // Throws if an imposed map has no stage. If the schedule is empty, imposed maps are ignored.
+    // Throws if a map is imposed on a stage that the schedule lacks. An empty schedule ignores imposed maps.
     void checkImposed() const {
         const int stages = static_cast<int>(m_schedule.size());
         if (stages == 0 || m_imposed.empty() || m_imposed.rbegin()->first < stages) return;
@@ -109,7 +109,7 @@ cv::Mat imagesOf(const cv::Mat& batch, const std::vector<int>& images) {
     return some;
 }
 
-// Some images of a batch as a separate batch. copyBack() copies their outputs to the whole batch.
+// A separate batch of some images of a batch. copyBack() copies their outputs to those of the whole batch.
 class SubBatch {
 public:
     SubBatch(const SessionInput& input, std::vector<cv::Mat>& outputs, std::vector<int> images)
@@ -173,12 +173,12 @@ void describe(const FramePlan& plan, int tokens, int blocks, ImageReport& report
     report.reuse.ages = cv::Mat(plan.ages, true).reshape(1, 1);
 }
 
-// The images of a batch, grouped by how they run.
+// The images of a batch that merge tokens, that run all tokens without memory, and that run with memory.
 struct Groups {
     std::vector<int> merged, whole, remembered;
 };
 
-// Groups the images. Copies the outputs of idle frames from memory; images with idle frames do not run.
+// Groups the images. If a frame is idle, copies the outputs from memory; the image is then in no group.
 Groups groupsOf(const ReusePlan& plan, std::vector<cv::Mat>& outputs) {
     Groups groups;
     for (int i = 0; i < static_cast<int>(plan.frames.size()); ++i) {
@@ -206,7 +206,7 @@ std::vector<ImageReport> runRemembered(const EncoderForward& forward, const Reus
     }
     const auto session =
         forward.backend.beginReuse(forward.config, forward.weights, forward.input, remembered);
-    runBlocks(forward.config, *session, outputs, [](Moment, int) {});  // nothing merges
+    runBlocks(forward.config, *session, outputs, [](Moment, int) {});  // images with memory never merge
     return session->takeReport();
 }
 

@@ -8,11 +8,12 @@
 
 namespace mpm {
 
-/// Runs a batch without reuse. The caller must allocate an output for each tap. Adds to `times`.
+/// Runs a batch without reuse. The caller must allocate an output for each tap. Adds the times of merging and
+/// restoring to `times`.
 std::vector<ImageReport> runPlain(const EncoderForward& forward, const Settings& settings, bool merging,
                                   std::vector<cv::Mat>& outputs, Times& times);
 
-/// Runs a batch with reuse, by a plan; outputs and times as in runPlain().
+/// Runs a batch with reuse, as `plan` says. Treats `outputs` and `times` like runPlain().
 std::vector<ImageReport> runPlanned(const EncoderForward& forward, const Settings& settings,
                                     const ReusePlan& plan, std::vector<cv::Mat>& outputs, Times& times);
 

@@ -47,7 +47,7 @@ void NetworkState::note(NetworkLayer& layer) {
 }
 
 bool NetworkState::together(const NetworkLayer& a, const NetworkLayer& b) const {
-    const bool known = engineOf(a) || engineOf(b);  // the new engine allocates each layer separately
+    const bool known = engineOf(a) || engineOf(b);  // only OpenCV 5's new engine sets pointers
     return known ? engineOf(a) == engineOf(b) : a.allocation == b.allocation;
 }
 
@@ -55,9 +55,9 @@ bool NetworkState::certain(const NetworkLayer& layer) const {
     return m_marked || engineOf(layer) || layer.allocation > 0;
 }
 
-// OpenCV 4 and the classic engine of 5 allocate all layers of a network before any of them runs, in the
-// thread that runs them. After a failed allocation no layer runs, so the next allocation also begins if a
-// layer, or a layer of the same name, is allocated again.
+// OpenCV 4 and the classic engine of OpenCV 5 allocate all layers of a network before the first layer runs,
+// in the thread that runs the layers. So a new allocation begins after a layer has run. If an allocation
+// fails, no layer runs. So a new allocation also begins if a layer or a name is allocated twice.
 void NetworkState::allocate(NetworkLayer& layer) {
     unsigned& open = m_open[std::this_thread::get_id()];
     const auto inThis = [&](const NetworkLayer& other) {
@@ -69,7 +69,7 @@ void NetworkState::allocate(NetworkLayer& layer) {
 }
 
 // The leader of a segment is the first segment of its chain. The leader of a decoder is the first segment of
-// the network's only chain, if this segment is before the decoder.
+// the chain before the decoder. If the network has several chains, a decoder has no leader.
 NetworkLayer* NetworkState::leaderOf(const NetworkLayer& layer) {
     const std::shared_ptr<EncoderControl> control = layer.control.lock();
     NetworkLayer* found = nullptr;
@@ -187,7 +187,7 @@ bool NetworkPlace::selects() const {
 void NetworkPlace::noteF32(bool stays) const {
     const std::shared_ptr<EncoderControl> backbone = backboneBefore();
     if (!backbone) return;
-    const std::string& name = m_layer->name;  // OpenCV puts "onnx_node!" in front
+    const std::string& name = m_layer->name;  // OpenCV's importer adds the prefix "onnx_node!"
     backbone->noteF32(name.substr(name.rfind('!') + 1), stays && precisionOf(backbone) == Precision::I8);
 }
 

@@ -1,7 +1,7 @@
-// The state that the layers of a network share. OpenCV creates layers one by one without naming their
-// network, so layers that a thread creates one after another may be of the same network. A layer's network is
-// certain once OpenCV has allocated it, before the first forward. In doubt, a layer does not follow another,
-// which is slower but never wrong.
+// The state that the layers of a network share. OpenCV does not tell a layer to which network the layer
+// belongs. So layers that a thread creates one after another are taken for layers of the same network. When
+// OpenCV allocates a layer, before the first forward, the layer's network becomes certain. If it is not
+// certain, the layer follows no other layer, which is slower but never wrong.
 #pragma once
 
 #include <list>
@@ -21,8 +21,8 @@ namespace mpm {
 
 class EncoderControl;
 
-/// The decisions of an encoder that leads, about the rows that a forward computes again. Later encoders
-/// follow these decisions.
+/// The decisions of an encoder that leads: the rows that a forward computes again. Later encoders follow
+/// these decisions.
 struct LeadFrame {
     std::vector<int> streams;      ///< the stream of each image
     std::vector<FramePlan> plans;  ///< the plan of each image
@@ -33,24 +33,24 @@ struct NetworkLayer {
     unsigned number = 0;                  ///< in the order of creation
     const void* const* engine = nullptr;  ///< address of a pointer to the network in OpenCV 5's new engine
     unsigned allocation = 0;  ///< in other engines, number of the network's allocation, from 1; 0: none yet
-    std::weak_ptr<EncoderControl> control;   ///< only of an encoder
-    bool merges = false;                     ///< is an encoder, but not of a decoder
-    bool leads = false;                      ///< is the first segment of its chain
-    bool selects = false;                    ///< selects positions by score
+    std::weak_ptr<EncoderControl> control;   ///< empty if the layer is no encoder
+    bool merges = false;                     ///< whether this is an encoder of a backbone
+    bool leads = false;                      ///< whether this is the first segment of a chain
+    bool selects = false;                    ///< whether this layer selects positions by score
     std::shared_ptr<const LeadFrame> frame;  ///< the last frame that this encoder led or followed
-    const void* watched = nullptr;           ///< address of the tokens if the last forward ran with reuse
+    const void* watched = nullptr;           ///< address of the last forward's tokens with reuse, else null
     int blocksFollowing = 0;                 ///< number of blocks if this encoder follows another, else 0
 };
 
 class NetworkState {
 public:
-    /// @param marked whether the layers are created between beginReading() and endReading(), and so belong to
-    /// one network
+    /// @param marked whether the layers are created between beginReading() and endReading(), so that they
+    /// certainly belong to the same network
     explicit NetworkState(bool marked) : m_marked(marked) {}
 
-    /// Returns the state for a layer that the calling thread creates now: between beginReading() and
-    /// endReading(), the state of that network; else the state of the thread's last layers, or a new state if
-    /// any of these layers has run.
+    /// Returns the state for a layer that the calling thread creates now. Between beginReading() and
+    /// endReading(), this is the state of the network that is being read. Otherwise, it is the state of the
+    /// layers that the thread created before, or a new state if any of these layers has run.
     static std::shared_ptr<NetworkState> ofNextLayer();
     static void beginReading();
     static void endReading();
@@ -71,9 +71,9 @@ private:
     bool m_ran = false;
     Layers m_layers;  ///< in the order of their creation
     unsigned m_created = 0;
-    std::vector<NetworkLayer*> m_notable;  ///< encoders and layers that select, in the same order
+    std::vector<NetworkLayer*> m_notable;  ///< encoders and layers that select, in the order of creation
     unsigned m_allocations = 0;
-    std::map<std::thread::id, unsigned> m_open;  ///< for each thread: an allocation, until a layer runs
+    std::map<std::thread::id, unsigned> m_open;  ///< the allocation of each thread, until a layer runs
 };
 
 /// While this object exists, the layers that the calling thread creates belong to the same network.
@@ -93,27 +93,29 @@ public:
     NetworkPlace(const NetworkPlace&) = delete;
     NetworkPlace& operator=(const NetworkPlace&) = delete;
 
-    /// Registers the layer as this encoder. Returns the control of its chain, or a new control.
+    /// Registers the layer as an encoder with this configuration. Returns the control of the encoder's chain,
+    /// or a new control if the encoder begins a chain.
     std::shared_ptr<EncoderControl> join(const EncoderConfig& config);
 
-    void allocate();  ///< to call when OpenCV allocates the network of the layer
-    void run();       ///< to call when a forward of the layer begins
+    void allocate();  ///< must be called when OpenCV allocates the layer
+    void run();       ///< must be called when a forward of the layer begins
 
     /// Return the nearest backbone before or after the layer; null if there is none.
     std::shared_ptr<EncoderControl> backboneBefore() const;
     std::shared_ptr<EncoderControl> backboneBehind() const;
-    /// Return the precision of that backbone; F32 if there is no backbone, or if it does not run on the CPU.
+    /// Return the precision of the nearest backbone before or after the layer; F32 if there is no backbone,
+    /// or if the backbone does not run on the CPU.
     Precision precisionBefore() const;
     Precision precisionBehind() const;
     /// Returns the number of images in the last forward of the backbone before the layer; 0 if there is none.
     size_t imagesBefore() const;
-    /// Returns the precision of a convolution after the backbone: f32 if a layer of the network selects
-    /// positions. Otherwise the rounding of tokens that are 1,000 times as large as the rest would move
-    /// boxes.
+    /// Returns the precision of a convolution after the backbone: the backbone's precision, but f32 if a
+    /// layer of the network selects positions. Some tokens are 1,000 times as large as others, so rounding
+    /// them would move boxes.
     Precision precisionOfHead() const;
-    /// Returns the precision of a linear layer whose rows are places of an image: bf16 if the backbone runs
-    /// in bf16, or in int8 on a processor with bf16, unless a layer of the network selects positions; else
-    /// f32.
+    /// Returns the precision of a linear layer whose rows are places of an image. If a layer of the network
+    /// selects positions, this is f32. Otherwise, it is bf16 if the backbone runs in bf16, or in int8 on a
+    /// processor with bf16; else f32.
     Precision precisionOfRows() const;
     /// Notes, in the report of the backbone before the layer, whether the layer runs in f32 although the
     /// backbone runs in int8.
@@ -126,7 +128,7 @@ public:
     void lead(std::shared_ptr<const LeadFrame> frame);
     /// Returns the number of blocks of all encoders that follow this encoder.
     int blocksBehind() const;
-    /// Returns the frame that an encoder of `blocks` blocks follows in this forward; null if there is none.
+    /// Returns the decisions that an encoder of `blocks` blocks follows in this forward; null if none.
     std::shared_ptr<const LeadFrame> follow(int blocks);
 
     /// Whether an encoder of the network ran with reuse in its last forward.

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMostStreams = 64;
 
-// Returns the key biases of an image. They may be given for each image, or once for all images.
+// Returns the key biases of an image. The input has separate key biases for each image or common key biases.
 std::vector<float> keyBiasOf(const SessionInput& input, int image) {
     if (input.keyBias.empty()) return {};
     const size_t row = input.tokens.size[1];

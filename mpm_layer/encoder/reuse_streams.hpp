@@ -23,7 +23,7 @@ struct EncoderForward {
 
 struct ReuseStream {
     int id = 0;
-    std::int64_t firstFrame = 0;  ///< added to frame numbers; differs between successive streams of an id
+    std::int64_t firstFrame = 0;  ///< added to frame numbers, so that streams of an id in succession differ
     StreamWatcher watcher;
     StreamFollower follower;
     std::shared_ptr<StreamMemory> memory;
@@ -56,8 +56,8 @@ public:
 
 private:
     ReuseStream& streamOf(int id);
-    /// Returns the stream of an image. The stream begins anew if weights, number of rows or key biases have
-    /// changed.
+    /// Returns the stream of an image. If the weights, the number of rows or the key biases have changed, the
+    /// stream starts again without memory.
     ReuseStream& matchedStream(int id, const EncoderForward& forward, int image);
 
     std::list<ReuseStream> m_streams;  ///< the most recently used stream is in front

@@ -259,7 +259,7 @@ std::vector<cv::Mat> EncoderRunner::run(const SessionInput& given, const Setting
     try {
         images = execute(forward, settings, plan(forward, settings), taps, times);
     } catch (...) {
-        m_streams.forget();  // the plan did not run completely
+        m_streams.forget();  // the plan ran only in part, so the memories are not valid
         throw;
     }
     times.whole = watch.milliseconds();

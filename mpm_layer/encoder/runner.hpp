@@ -15,14 +15,14 @@ class EncoderRunner {
 public:
     explicit EncoderRunner(std::shared_ptr<EncoderControl> control)
         : EncoderRunner(control, control->config()) {}
-    /// Creates a runner for a segment of a chain. `place`: its layer in the network; null outside of any
-    /// network.
+    /// Creates a runner for a segment of a chain. `place`: the entry of the segment's layer in the network;
+    /// null if there is no network.
     EncoderRunner(std::shared_ptr<EncoderControl> control, EncoderConfig segment,
                   std::shared_ptr<NetworkPlace> place = nullptr)
         : m_control(std::move(control)), m_config(std::move(segment)), m_place(std::move(place)) {}
 
-    /// Sets the operator's constants. The next forward packs them; later forwards do so only if device or
-    /// precision change.
+    /// Sets the operator's constants. The next forward packs them. Later forwards pack them again only if the
+    /// device or the precision changes.
     void setWeights(NamedWeights weights);
     bool hasWeights() const { return m_hasWeights; }
 
@@ -36,8 +36,8 @@ public:
     void runOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
                      void* stream);
 
-    /// Returns the precision of the next forward with the present settings; F32 if the encoder does not run
-    /// on the CPU.
+    /// Returns the precision of a forward with the current settings; F32 if the encoder does not run on the
+    /// CPU.
     Precision precisionOnProcessor() const;
 
     void forget() { m_streams.forget(); }
@@ -55,7 +55,7 @@ private:
     };
 
     Settings settings() const;
-    /// Returns the present backend if it fits the settings, else a new backend.
+    /// Returns the current backend if it fits the settings, else a new backend.
     Choice choiceFor(const Settings& settings) const;
     void check(const SessionInput& input, const Settings& settings, size_t outputs) const;
     std::vector<cv::Mat> run(const SessionInput& input, const Settings& settings,

@@ -16,19 +16,20 @@ struct EncoderShape {
 
 EncoderShape encoderShape(const EncoderConfig& config, const NamedWeights& weights);
 
-/// The rotary tables of a block: its own tables if it has any, else the tables of all blocks.
+/// The rotary tables of a block. If the block has no tables, they are the common tables of all blocks.
 struct RotaryShape {
     std::string name;  ///< the names of the weights are name + "cos" and name + "sin"
-    int tables = 0;    ///< 0 if there are none; else 1, or one for each head
+    int tables = 0;    ///< 0: no tables; 1: a table for all heads; else a table for each head
     int positions = 0;
 };
 
 RotaryShape rotaryShape(const NamedWeights& weights, const std::string& prefix, const EncoderShape& shape);
 
-/// Throws if tables for `positions` tokens (0: no tables) do not fit an image of `imageTokens`.
+/// Throws if there are rotary tables (`positions` > 0) and they do not have a row for each image token.
 void checkRotary(int positions, int imageTokens);
-/// Whether the rotary tables of a block have a row for each token of a window, not of the image. Throws if
-/// they have another number of rows, or if a block with padding has tables of the image.
+/// Returns true if a block's rotary tables have a row for each place of a window; false if they have a row
+/// for each token of the image, or if there are no tables. Throws if the tables have another number of rows,
+/// or if they have a row for each token of the image although the block's windows have padding.
 bool rotatesByWindow(const EncoderConfig& config, int block, int positions, int imageTokens);
 
 }  // namespace mpm

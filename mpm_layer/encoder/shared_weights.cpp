@@ -9,7 +9,7 @@
 namespace mpm {
 namespace {
 
-// A digest of 128 bits from two independent mixes. In practice, different weights never have equal digests.
+// A digest of 128 bits from two independent hashes. In practice, different weights never have equal digests.
 class Digest {
 public:
     void add(const void* data, size_t bytes) {

@@ -1,4 +1,4 @@
-// Shares a packed copy of equal weights between networks.
+// Networks with equal weights share a packed copy.
 #pragma once
 
 #include <memory>

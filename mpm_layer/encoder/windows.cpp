@@ -55,7 +55,7 @@ std::vector<std::vector<int>> tokensByWindow(const EncoderConfig& config, const 
             whole[windows.positions(w)[t]] = w;
     std::vector<int> owners = whole;  // window of each cluster
     const auto merge = [&](const Stage& stage) {
-        if (stage.map.total() != owners.size()) owners = whole;  // a segment that starts with all tokens
+        if (stage.map.total() != owners.size()) owners = whole;  // the segment starts with all tokens
         CV_Assert(stage.map.total() == owners.size());
         std::vector<int> merged(stage.tokens);
         for (size_t t = 0; t < owners.size(); ++t)

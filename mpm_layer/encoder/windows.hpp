@@ -1,4 +1,4 @@
-// Windows: parts of an image, each of which merges, and in most blocks attends, by itself.
+// Windows are parts of an image. Tokens merge, and in most blocks attend, only within their window.
 #pragma once
 
 #include <vector>

@@ -44,7 +44,7 @@ cv::Mat matrixOf(const mpm_array* array, const char* name);
 
 std::vector<cv::Mat> matricesOf(const mpm_array* arrays, int count, const char* name);
 
-/// Describes a matrix as an array. Throws if the matrix has gaps or another type.
+/// Describes a matrix as an array. Throws if the matrix is not continuous, or is neither f32 nor int32.
 mpm_array arrayOf(const cv::Mat& matrix);
 
 }  // namespace mpm

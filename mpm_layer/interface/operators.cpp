@@ -14,7 +14,7 @@
 struct mpm_operator {
     const mpm::dnn::Operator* entry = nullptr;
     cv::dnn::LayerParams params;
-    cv::Ptr<cv::dnn::Layer> layer;  ///< null until it is built
+    cv::Ptr<cv::dnn::Layer> layer;  ///< null before mpm_operator_build()
 };
 
 namespace {

@@ -1,4 +1,4 @@
-// The table of operators. All are registered with OpenCV, and the C interface can build each.
+// The table of operators. All operators are registered with OpenCV, and the C interface can build them.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ using CreateLayer = cv::Ptr<cv::dnn::Layer>(cv::dnn::LayerParams& params);
 struct Operator {
     const char* type;  ///< "MpmEncoder"
     CreateLayer* create;
-    CreateLayer* createOrRefuse;  ///< after an exception: returns a layer that throws the exception when used
+    CreateLayer* createOrRefuse;  ///< if create() throws, returns a layer that throws when it is used
 };
 
 const std::vector<Operator>& operators();

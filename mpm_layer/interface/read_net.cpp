@@ -12,8 +12,8 @@ namespace {
 
 namespace logging = cv::utils::logging;
 
-/// Suppresses OpenCV's warnings about operators of unknown domains, because ours are registered. Errors are
-/// still printed. All threads share the log level, so the last of several readers restores the level.
+/// Suppresses OpenCV's warnings about operators of unknown domains, because the domain `mpm` is registered.
+/// Errors are still printed. All threads share the log level, so the last of several readers restores it.
 class Quiet {
 public:
     Quiet() {
@@ -53,7 +53,7 @@ cv::dnn::Net readNet(const std::string& path) {
         if (!found) continue;
         dnn::useExactConvolutions(net);
         if (!found->control()->config().merges) continue;
-        found->control()->setReuseOfFile(reuseOf(path));  // OpenCV drops metadata
+        found->control()->setReuseOfFile(reuseOf(path));  // OpenCV does not keep metadata
         break;
     }
     return net;

@@ -27,7 +27,8 @@ cv::Ptr<cv::dnn::Layer> create(cv::dnn::LayerParams& params) {
     return layer;
 }
 
-/// Creates a layer for the new engine of OpenCV 5.0, which hides exceptions of constructors.
+/// Creates a layer for the new engine of OpenCV 5.0, which hides exceptions of constructors. After an
+/// exception, returns a layer that throws the exception again when the network is used.
 template <class AnyLayer>
 cv::Ptr<cv::dnn::Layer> createOrRefuse(cv::dnn::LayerParams& params) {
     try {

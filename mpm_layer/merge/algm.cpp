@@ -37,7 +37,7 @@ double meanSimilarity(const RowsView& rows, const int (&tokens)[4]) {
     return std::isfinite(sum) ? sum / 6 : -2.0;
 }
 
-// Returns the squares, the most similar first. Rows or columns past the last whole square remain single.
+// Returns the squares, the most similar first. Tokens of an odd last row or column are in no square.
 std::vector<Window> rankedWindows(const RowsView& rows, cv::Size grid) {
     const int across = grid.width / 2, down = grid.height / 2;
     std::vector<Window> windows(static_cast<size_t>(across) * down);
@@ -54,7 +54,7 @@ std::vector<Window> rankedWindows(const RowsView& rows, cv::Size grid) {
     return windows;
 }
 
-// Numbers merged squares first, by falling similarity, then single tokens in order.
+// Numbers merged squares first, the most similar square first, then single tokens in ascending order.
 MergeMap joinWindows(const std::vector<Window>& windows, int merged, int tokens) {
     MergeMap map;
     map.ids.assign(tokens, -1);
@@ -84,7 +84,7 @@ public:
     }
 
 private:
-    // As in the authors' program, the lowest count of all images is used for the whole batch.
+    // If m_perBatch, uses the lowest count of all images for the whole batch, as the authors' program does.
     void levelOut(std::vector<int>& counts) const {
         if (m_perBatch)
             std::fill(counts.begin(), counts.end(), *std::min_element(counts.begin(), counts.end()));
@@ -139,7 +139,7 @@ private:
         return maps;
     }
 
-    /// Returns the cosines of sources that have a match; sources with NaN have none.
+    /// Returns the cosines of sources that have a match. A source with a NaN has no match.
     static std::vector<double> cosinesOf(const Matching& matching) {
         std::vector<double> cosines;
         for (size_t i = 0; i < matching.similarity.size(); ++i)

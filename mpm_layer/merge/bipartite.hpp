@@ -14,7 +14,7 @@ struct Matching {
     std::vector<double> similarity;     ///< of each source; below any cosine if the source has no target
     std::vector<int> target;            ///< of each source: index into targets, or -1
 
-    /// Returns the sources by falling similarity, the lower index first on ties.
+    /// Returns the sources, the most similar first; if similarities are equal, the lower index first.
     std::vector<int> ranking() const;
     /// Merges the `edges` most similar sources with their targets. Unmerged sources come first, then targets,
     /// both in ascending order. This order decides which rows are even and odd in the next stage.

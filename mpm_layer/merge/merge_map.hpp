@@ -26,8 +26,8 @@ MergeMap compose(const MergeMap& first, const MergeMap& second);
 std::vector<int> representativeOrder(const MergeMap& map);
 void renumber(MergeMap& map, const std::vector<int>& order);
 
-/// Throws if a Mat does not have the type and shape of a map: CV_32S 1xN (or Nx1), empty if N is 0. A Mat
-/// that was never filled has another type.
+/// Throws if a Mat does not have the type and shape of a map: CV_32S 1xN (or Nx1), empty if N is 0. Also
+/// throws for a default-constructed Mat, because its type is not CV_32S.
 void checkMapForm(const cv::Mat& map, const char* what);
 
 /// Converts a Mat to a map; throws like checkMapForm(), and if an id is out of range or not used.
@@ -60,7 +60,8 @@ struct RowsView {
 enum class Mean {
     Plain,
     Weighted,  ///< by the number of tokens that each member represents
-    Scaled     ///< weighted, then scaled to the geometric mean of its length and the members' mean length
+    Scaled     ///< weighted, then scaled: the length becomes the geometric mean of the weighted mean's length
+               ///< and the members' mean length
 };
 
 /// Writes the mean of the members of each cluster c in `range` to row c of `out`; reads `sizes` unless the

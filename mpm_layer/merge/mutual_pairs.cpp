@@ -59,8 +59,8 @@ ReducerEntry entryOf(const char* name, const char* description, std::vector<Para
                      PairRule (*ruleOf)(const Arguments&)) {
     return {name, description, std::move(parameters),
             [ruleOf](const Arguments& a) { return std::make_shared<MutualPairs>(ruleOf(a)); },
-            // Counts a similarity for each unordered pair; for keys of this block also the product that gives
-            // their mean over heads.
+            // Counts a similarity for each unordered pair. If the reducer compares keys of this block, also
+            // counts the product that computes the keys' mean over heads.
             [ruleOf](const Arguments& a, const MatchingSize& size) {
                 const Metric by = ruleOf(a).by;
                 const double n = size.tokens, width = by == Metric::Tokens ? size.width : size.keyWidth;
@@ -93,7 +93,7 @@ void keepBestPairs(const RowsView& rows, const Amount& amount, std::vector<int>&
         nearest[pairs[p].second] = -1;
 }
 
-// The paper's method has only the default values.
+// With the default values of all parameters, this is the paper's method.
 ReducerEntry mutualPairsEntry() {
     return entryOf("mpm", "mutual pairs: two tokens merge if each is the other's most similar one",
                    {Parameter::amount("pairs"), Parameter::word("by", {"tokens", "keys", "last-keys"}),
@@ -104,7 +104,7 @@ ReducerEntry mutualPairsEntry() {
                        PairRule rule;
                        rule.pairs = a.amount("pairs");
                        if (a.is("before", "mlp")) rule.moment = Moment::AfterAttention;
-                       // Before the MLP, the block's keys are those of the last attention.
+                       // Before the MLP, attention has already computed the block's keys.
                        const bool computed = a.is("by", "last-keys") || rule.moment == Moment::AfterAttention;
                        if (!a.is("by", "tokens")) rule.by = computed ? Metric::LastKeys : Metric::Keys;
                        if (!a.is("mean", "plain"))

@@ -20,7 +20,7 @@ namespace {
 
 std::atomic<std::int64_t> g_rows{0}, g_decided{0};
 
-/// Returns the number of rows of a task: many, because work is done twice at the border of two tasks, but few
+/// Returns the number of rows of a task: many, because two tasks repeat work at their common border, but few
 /// enough to divide the work among threads.
 int rowsOfTask(int count) {
     const int groups = count / kernels::rowGroup() / (6 * std::max(1, cv::getNumThreads()));
@@ -80,8 +80,8 @@ struct Doubt {
     std::vector<float> least;
 };
 
-/// Decides rows for which only two columns remain. Returns the rows for which more columns remain, in parts
-/// of an image.
+/// Decides rows for which only two columns remain. Returns the rows for which more columns remain. Each
+/// returned Doubt is for a range of rows of an image.
 std::vector<Doubt> decideBetweenTwo(const std::vector<ScreenedRows>& images,
                                     std::vector<kernels::Leads>& leads) {
     constexpr int kRows = 64;
@@ -115,7 +115,7 @@ std::vector<Doubt> decideBetweenTwo(const std::vector<ScreenedRows>& images,
     return parts;
 }
 
-/// Divides the rows of each image into tasks.
+/// Divides the rows of `parts` into tasks of at most decidedTogether() rows of an image.
 std::vector<Doubt> tasksOf(const std::vector<Doubt>& parts) {
     const auto most = static_cast<size_t>(kernels::decidedTogether());
     std::vector<Doubt> tasks;
@@ -174,12 +174,12 @@ std::vector<std::vector<int>> nearestOfMany(const std::vector<RowsView>& images)
     return nearest;
 }
 
-// Whether products of all pairs take less time than a screen, which avoids most of them.
+// Whether the products of all pairs take less time than a screen, although a screen avoids most products.
 bool isSmall(const RowsView& image) {
     return image.count <= 384 && image.width <= 64;
 }
 
-/// Finds the most similar row of row `row` in f64.
+/// Finds the row that is most similar to row `row`, in f64.
 int nearestInF64(const UnitRows& rows, const std::vector<double>& lengths, int row) {
     int nearest = -1;
     double best = -std::numeric_limits<double>::infinity();

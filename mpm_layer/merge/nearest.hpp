@@ -9,8 +9,8 @@
 
 namespace mpm {
 
-/// Finds, by cosine, the most similar other token of each token in its image. The lowest index wins ties; -1
-/// for a token that is alone or not finite. Images and tiles are divided among OpenCV's threads.
+/// Returns, for each token, the index of the other token of the image with the highest cosine. The lowest
+/// index wins ties. The result is -1 for a token that is not finite or is the only token of its image.
 std::vector<std::vector<int>> nearestNeighbours(const std::vector<RowsView>& images);
 
 /// The number of rows in all calls of this process, and the number of rows that needed products in f64.

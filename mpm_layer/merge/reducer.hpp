@@ -10,16 +10,16 @@
 
 namespace mpm {
 
-/// Where in a block a reducer acts.
+/// The point of a block at which a reducer merges.
 enum class Moment { BeforeBlock, AfterAttention };
 
-/// The rows that a reducer compares. Keys are the mean over heads, with bias and the block's key norm; not
-/// rotated, unless attention has used them.
+/// The rows that a reducer compares. Keys are averaged over heads, after bias and key norm.
 enum class Metric {
     Tokens,
-    Keys,     ///< of the stage's block; after attention: the keys that attention used
-    LastKeys  ///< of the last attention, before rotation: no product; `Keys` if there was none in this
-              ///< encoder
+    Keys,     ///< of the stage's block: before attention, keys without rotation; after attention, the keys
+              ///< that attention used
+    LastKeys  ///< of the latest attention in this encoder, without rotation; saves the product that computes
+              ///< keys. If no attention has run, the same as `Keys`
 };
 
 /// An image at one stage. Rows are image tokens only, in their current order.
@@ -29,7 +29,7 @@ struct StageContext {
     const float* sizes = nullptr;        ///< number of input tokens that each row represents
     cv::Size grid;                       ///< of the image's tokens; empty if unknown
     const MergeMap* composed = nullptr;  ///< from image tokens at the input to these rows
-    int special = 0;                     ///< tokens in front; not among the rows
+    int special = 0;                     ///< number of special tokens in front of the rows
     int stage = 0;
     int block = 0;
     int blocks = 0;  ///< of the encoder
@@ -44,13 +44,14 @@ public:
 
     virtual Moment moment() const { return Moment::BeforeBlock; }
     virtual Metric metric() const { return Metric::Tokens; }
-    /// Whether the reducer decides by mutual pairs of the tokens alone; a backend may compute these itself.
+    /// Whether the reducer merges all mutual pairs of tokens. A backend may then find the pairs without
+    /// reduce().
     virtual bool isMutualPairs() const { return false; }
     virtual Mean mean() const { return Mean::Plain; }
     /// Whether the logarithm of the size of a key is added to its attention logits.
     virtual bool biasesBySize() const { return false; }
-    /// Returns the blocks of a reducer that ignores the schedule; empty for other reducers, such as mutual
-    /// pairs.
+    /// Returns the blocks before which the reducer merges if it ignores the schedule; empty if the reducer
+    /// uses the schedule.
     virtual std::vector<int> ownSchedule(int /*blocks*/) const { return {}; }
 };
 

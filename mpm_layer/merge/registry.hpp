@@ -21,8 +21,8 @@ struct ReducerEntry {
     std::function<std::shared_ptr<const Reducer>(const Arguments&)> make;
     /// Counts the operations by which a stage decides which tokens merge.
     std::function<double(const Arguments&, const MatchingSize&)> matchingCost;
-    /// Returns the blocks before which the reducer merges if no schedule is given; null:
-    /// Reducer::ownSchedule().
+    /// Returns the recommended schedule of the reducer. If this pointer is null, Reducer::ownSchedule()
+    /// returns the schedule.
     std::vector<int> (*usualBlocks)(int blocks) = nullptr;
 };
 

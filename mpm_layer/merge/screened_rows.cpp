@@ -55,8 +55,8 @@ ScreenedRows::ScreenedRows(const RowsView& tokens)
     m_margin = kernels::screenMargin(reach, error, m_width, m_words);
 }
 
-/// Sorts tokens by their place along the first direction, whose range is divided into many equal parts.
-/// Tokens in the same part keep their order.
+/// Sorts tokens by their place along the first direction: divides the range of places into many equal parts,
+/// and sorts by part. Tokens in the same part keep their order.
 void ScreenedRows::sortTokens(const std::vector<kernels::PlacedRow>& placed) {
     const auto before = [](const kernels::PlacedRow& a, const kernels::PlacedRow& b) {
         return a.place[0] < b.place[0];
@@ -114,7 +114,7 @@ kernels::Screen ScreenedRows::screen() const {
 }
 
 void ScreenedRows::setBars(const kernels::Leads& leads) {
-    constexpr int kGrain = 64;  // dividing fewer panels would take longer than the work
+    constexpr int kGrain = 64;  // for fewer panels, starting threads takes longer than the work
     m_bars.resize(m_steps.size());
     const kernels::Screen rows = screen();
     parallelFor(
@@ -228,7 +228,7 @@ void Basis::turn(Sample& sample) {
             const float along = kernels::dotRows(sample.row(i), start, m_width) / *furthest;
             kernels::addScaledRow(along, sample.row(i), m_width, to);
         }
-        // Rounding leaves a part along the earlier directions, which is subtracted.
+        // Because of rounding, a part along the earlier directions is left. Subtracts this part.
         for (int before = 0; before < l; ++before) {
             const float along = kernels::dotRows(to, direction(before), m_width) / (kScale * kScale);
             kernels::addScaledRow(-along, direction(before), m_width, to);

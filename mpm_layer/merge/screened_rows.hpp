@@ -30,7 +30,7 @@ private:
 
     int m_width;
     size_t m_stride;
-    kernels::Buffer m_data;  // the origin, then the directions; zeros after each
+    kernels::Buffer m_data;  // the origin, then the directions, each padded with zeros
 };
 
 class ScreenedRows {
@@ -41,7 +41,7 @@ public:
     int token(int row) const { return m_tokens[row]; }
     kernels::Screen screen() const;
 
-    /// Sets the bar of each row from its leads so far.
+    /// Sets the bar of each row from the leads that were found so far.
     void setBars(const kernels::Leads& leads);
     float bar(int row) const { return m_bars[row]; }
     /// Sets the extents of all panels, for screenFar.
@@ -51,7 +51,7 @@ public:
     /// Finds the most similar column of each row, among columns whose U is not below the `least` of the row.
     void decideRows(const std::vector<int>& rows, const std::vector<float>& least,
                     std::vector<int>& nearest) const;
-    /// Returns the more similar of two columns.
+    /// Returns the column, `one` or `other`, that is more similar to `row`.
     int nearer(int row, int one, int other) const;
     /// Normalises all rows, which saves time if many rows need exact cosines.
     void normaliseAll();
@@ -70,7 +70,7 @@ private:
     size_t m_stride, m_unitStride = 0;
     std::vector<int> m_tokens;
     kernels::Buffer m_cells, m_panels;
-    // An entry for each row, up to whole panels.
+    // An entry for each row, padded to whole panels.
     std::vector<float> m_steps, m_shifts, m_slacks, m_norms, m_places, m_bars;
     std::vector<kernels::Extent> m_extents;  // of each panel
     kernels::Buffer m_unit;                  // unit rows by token, after normaliseAll()

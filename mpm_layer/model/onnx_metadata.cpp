@@ -28,7 +28,7 @@ constexpr int kEntryKey = 1, kEntryValue = 2;
 constexpr std::uint64_t kInt64 = 7;
 constexpr std::uint64_t kLongestText = 1 << 20;
 constexpr std::uint64_t kLatestDomainVersion = 3;
-// Further dimensions of an input are ignored.
+// Dimensions of an input after these are ignored.
 constexpr size_t kMostDims = 16;
 
 // Reads Protobuf's wire format from a range of a file.
@@ -330,7 +330,7 @@ std::optional<DetectionOutputs> detectionOutputsFrom(const json& value) {
     input.choice(isObject ? "order" : "size_order", {{"wh", SizeOrder::Wh}, {"hw", SizeOrder::Hw}},
                  outputs.sizeOrder);
     const bool named = !outputs.boxes.empty() && !outputs.scores.empty() && outputs.boxes != outputs.scores;
-    // If the network outputs labels, its scores are final: no activation follows.
+    // If the network outputs labels, the scores are final, so no activation is allowed.
     const bool chosen = outputs.labels.empty() || outputs.activation == ScoreActivation::None;
     if (!members.fit() || !input.fit() || !named || !chosen) return std::nullopt;
     return outputs;

@@ -20,7 +20,8 @@ struct OnnxMetadata {
     std::set<std::string> int64Inputs;              ///< names of inputs; weights may be among them
 };
 
-/// Throws if the file is missing, incomplete or not an ONNX model, or if its version of `mpm` is too new.
+/// Throws if the file is missing, incomplete or not an ONNX model, or if the version of the domain `mpm` in
+/// the file is too new.
 OnnxMetadata readOnnxMetadata(const std::string& path);
 
 constexpr const char* kDetectionsForm =

@@ -6,8 +6,8 @@
 
 namespace mpm::pipeline {
 
-/// Returns the least step of 1, 2 or 5 times a power of ten that gives about `parts` steps in `range`, or
-/// fewer.
+/// Returns 1, 2 or 5 times a power of ten: the least such step that divides `range` into about `parts` steps
+/// or fewer.
 double roundStep(double range, int parts);
 
 /// Returns the multiples of `step` from `from` to `to`.

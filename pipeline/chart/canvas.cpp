@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kShift = 4;          ///< binary digits of OpenCV's fixed-point coordinates
 constexpr double kCapital = 0.72;  ///< height of a capital, relative to the size of the font
-constexpr double kUsual = 11.5;    ///< the size of most texts, which an SVG file names once
+constexpr double kUsual = 11.5;    ///< the size of most texts, which the SVG root element sets
 
 std::string colourText(const cv::Vec3b& rgb) {
     return cv::format("#%02x%02x%02x", rgb[0], rgb[1], rgb[2]);

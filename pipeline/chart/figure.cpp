@@ -14,7 +14,8 @@ namespace mpm::pipeline {
 
 namespace {
 
-// Okabe and Ito's colours, distinct for colour-blind eyes, but no yellow, which is invisible on white.
+// The colours of Okabe and Ito, which colour-blind people can distinguish, without yellow, which is hard to
+// see on white; then some other colours.
 const std::vector<cv::Vec3b> kColours = {{0, 114, 178},  {213, 94, 0},  {0, 158, 115},   {204, 121, 167},
                                          {86, 180, 233}, {230, 159, 0}, {110, 110, 110}, {120, 80, 50}};
 const Ink kText{{40, 40, 40}, 1, false, 1}, kFaint{{110, 110, 110}, 1, false, 1};
@@ -188,7 +189,7 @@ private:
         }
     }
 
-    /// Writes a label in a free place next to the point, or not at all if no place is free.
+    /// Writes a label in a free place next to the point. If no place is free, leaves the label out.
     void label(const PlotPoint& point, const Ink& ink) {
         const cv::Point2d at = place(point);
         const double width = textWidth(point.label, kLabel), height = kLabel;

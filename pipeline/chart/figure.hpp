@@ -35,8 +35,8 @@ struct Figure {
     std::string title;
     std::vector<PlotPanel> panels;  ///< side by side
     cv::Size panel{460, 330};
-    /// Names in the order of their colours. The figures of a report share the list, so that a name has the
-    /// same colour in all; names that are not in the list get the next colours.
+    /// Names in the order of their colours. All figures of a report have the same list, so that a name has
+    /// the same colour in all figures. Names that are not in the list get the next colours.
     std::vector<std::string> colours = {};
     std::string origin = {};  ///< below the plots: model, data and date
 };

@@ -155,8 +155,8 @@ std::string summaryText(const DayNightSummary& s, const std::string& counted) {
            fixedText(std::abs(s.difference()), 1) + " %";
 }
 
-/// Returns the range of the tokens' axis, which begins a little below the least value. If the axis began at
-/// zero, curves would be flat.
+/// Returns the range of the tokens' axis. The range begins a little below the least value, because curves
+/// would be flat if it began at zero.
 std::pair<double, double> tokenRange(const std::vector<TimelinePoint>& points, int tokensIn) {
     double low = tokensIn > 0 ? tokensIn : 1, high = tokensIn;
     for (const TimelinePoint& point : points)

@@ -41,7 +41,7 @@ struct DayNightSummary {
 };
 DayNightSummary summarise(const std::vector<TimelinePoint>& points);
 
-/// A summary that is computed frame by frame.
+/// Computes a DayNightSummary frame by frame.
 class DayNightSums {
 public:
     void add(double tokens, bool night);

@@ -17,10 +17,10 @@ using Json = nlohmann::json;
 
 constexpr uint64_t kLongestFile = uint64_t{2} << 30;
 constexpr int kDeepest = 16;
-constexpr int kMostValues = 4 << 20;    // of an entry
-constexpr double kLargestNumber = 1e9;  // of a box
+constexpr int kMostValues = 4 << 20;    // limit of values in an entry
+constexpr double kLargestNumber = 1e9;  // limit of a box's numbers
 constexpr double kLargestArea = 1e15;
-constexpr size_t kMostRuns = size_t{1} << 28;  // of the masks of a file
+constexpr size_t kMostRuns = size_t{1} << 28;  // limit for all masks of a file
 constexpr int kLongestSide = 65535;            // of an image whose masks are read
 
 [[noreturn]] void fail(const std::string& message) {
@@ -167,7 +167,8 @@ RunLengths polygonsOf(const Json& list, cv::Size image, const std::string& where
     return runLengthsOf(polygons, image);
 }
 
-/// Reads a mask. Adds the mask's runs to `runs`, which is limited: a short polygon may have millions of runs.
+/// Reads a mask. Adds the number of the mask's runs to `runs`, and throws above kMostRuns, because a short
+/// polygon may give millions of runs.
 RunLengths maskOf(const Json& mask, cv::Size image, const std::string& where, size_t& runs) {
     try {
         if (!mask.is_object() && !mask.is_array())
@@ -243,7 +244,7 @@ CocoTruth readCocoTruth(const std::string& path, bool masks) {
         Json segmentation;
         std::string where;
     };
-    std::vector<Outline> later;  // an image's size may follow its annotations
+    std::vector<Outline> later;  // masks are made later: an image's size may follow its annotations
     const auto take = [&](const std::string& list, const Json& entry, const std::string& where) {
         if (list == "images")
             truth.images[idOf(entry, "id", where)] = {textOf(entry, "file_name"), imageSizeOf(entry, where)};

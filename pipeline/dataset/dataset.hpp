@@ -32,7 +32,7 @@ public:
 
     /// Reads a sample. Throws cv::Exception if a file is damaged, sizes differ or an id has no class.
     Sample at(size_t index) const;
-    /// Reads labels without the image, so that their size is not checked.
+    /// Reads labels without the image, so does not check that both have the same size.
     cv::Mat labelsAt(size_t index) const;
 
 private:

@@ -52,7 +52,7 @@ cv::Mat cityscapesTrainIds(const cv::Mat& labels) {
     return ids;
 }
 
-/// Maps id k to k - 1, but 0 and 255 to 255.
+/// Maps ids 1 to 254 to ids from 0, and ids 0 and 255 to 255 (ignored).
 cv::Mat reduceZero(const cv::Mat& labels) {
     cv::Mat table(1, 256, CV_8U), ids;
     for (int id = 0; id < 256; ++id)
@@ -115,7 +115,7 @@ void LabelledSet::listFolder(const std::string& root, const std::string& split) 
     m_classes = classes.count();
     m_ignored = classes.ignored;
     m_names = classes.names;
-    // Only lists and pairs files, because at() reads and checks files of all layouts.
+    // Uses FolderDataset only to list and pair files, because at() reads and checks files of all layouts.
     const FolderDataset pairs(root, split, classes);
     for (size_t i = 0; i < pairs.size(); ++i)
         m_entries.push_back({pairs.name(i), pairs.imagePath(i), pairs.labelsPath(i)});

@@ -108,14 +108,14 @@ Phase DayNight::update(double luminance, std::chrono::system_clock::time_point t
 }
 
 Phase DayNight::byLevel(double level, double low, double high, std::chrono::system_clock::time_point time) {
-    // The first image decides without `hold`; a level between the thresholds means day.
+    // Does not wait for `hold` at the first image. If its level is between the thresholds, the phase is day.
     if (m_first) return level < low ? Phase::Night : Phase::Day;
     const bool past = m_phase == Phase::Day ? level < low : level > high;
     if (!past) {
         m_leaving = false;
         return m_phase;
     }
-    if (!m_leaving || time < m_since) {  // a clock that is set back restarts the wait
+    if (!m_leaving || time < m_since) {  // waits anew if the clock was set back
         m_leaving = true;
         m_since = time;
     }
@@ -133,8 +133,9 @@ double radians(double degrees) {
 
 }  // namespace
 
-/// Uses the low-precision solar coordinates of the Astronomical Almanac: days since noon of 2000-01-01 give
-/// the ecliptic longitude, which gives declination and right ascension; sidereal time gives the hour angle.
+/// Uses the low-precision solar coordinates of the Astronomical Almanac. Computes the ecliptic longitude from
+/// the days since noon of 2000-01-01, then declination and right ascension, and the hour angle from sidereal
+/// time.
 double sunElevation(std::chrono::system_clock::time_point time, double latitude, double longitude) {
     const double unixSeconds = std::chrono::duration<double>(time.time_since_epoch()).count();
     const double days = unixSeconds / 86400.0 + 2440587.5 - 2451545.0;

@@ -1,4 +1,4 @@
-// The decision between day and night at a camera: by luminance or colour, the clock, the sun, or by hand.
+// Decides between day and night at a camera: by luminance or colour, the clock, the sun, or by hand.
 #pragma once
 
 #include <chrono>
@@ -14,8 +14,8 @@ enum class Phase { Day, Night };
 /// but most pixels stay dark.
 double luminance(const cv::Mat& image);
 
-/// Returns the colourfulness of an image, from 0 (grey) to 1: in a tenth of the pixels, the largest and the
-/// smallest channel differ by at least this. A camera that switches to infrared sends grey images.
+/// Returns the colourfulness of an image, from 0 (grey) to 1: the 90 % quantile of the difference between the
+/// largest and the smallest channel of a pixel. A camera that switches to infrared sends grey images.
 double saturation(const cv::Mat& image);
 
 struct DayNightRule {
@@ -27,7 +27,8 @@ struct DayNightRule {
     double bright = 0.215;
     std::chrono::seconds hold{5};
 
-    /// Infrared: the same with saturation(), because the camera's infrared lamp makes a night image bright.
+    /// Infrared: night begins below `grey`, day above `coloured`, limits of saturation(). Luminance would
+    /// mislead, because the camera's infrared lamp makes a night image bright.
     double grey = 0.04;
     double coloured = 0.06;
 
@@ -48,20 +49,21 @@ public:
     /// Throws cv::Exception if a value is invalid (dark above bright, hours or degrees out of range).
     explicit DayNight(const DayNightRule& rule = {});
 
-    /// Returns the phase at `time` from luminance and saturation of an image of that time. Times may go back.
+    /// Returns the phase at `time` from the image's luminance and saturation. `time` may go back between
+    /// calls.
     Phase update(double luminance, std::chrono::system_clock::time_point time, double saturation = 1);
 
     Phase phase() const { return m_phase; }
     int flips() const { return m_flips; }  ///< changes since the first update
 
 private:
-    /// Returns night after `hold` below `low`, day after `hold` above `high`, else the last phase.
+    /// Returns night if `level` stays below `low` for `hold`, day if above `high`; else the previous phase.
     Phase byLevel(double level, double low, double high, std::chrono::system_clock::time_point time);
 
     DayNightRule m_rule;
     Phase m_phase = Phase::Day;
     bool m_first = true;
-    bool m_leaving = false;  ///< level beyond the other threshold since m_since, for less than `hold`
+    bool m_leaving = false;  ///< whether a change of phase began at m_since, less than `hold` ago
     std::chrono::system_clock::time_point m_since;
     int m_flips = 0;
 };

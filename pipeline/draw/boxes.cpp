@@ -13,7 +13,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Sizes that grow with the image, so that lines and text are visible after the image is scaled to a screen.
+/// Sizes of lines and text, which grow with the image, because a large image is scaled down on a screen.
 struct Measures {
     int line;
     double capital;
@@ -95,7 +95,7 @@ cv::Mat drawBoxes(const cv::Mat& image, const std::vector<DrawnBox>& boxes, doub
     for (auto one = boxes.rbegin(); one != boxes.rend(); ++one)
         if (!one->mask.empty()) tint(drawn, *one, opacity);
     for (auto one = boxes.rbegin(); one != boxes.rend(); ++one) {
-        // A dark outline keeps the coloured line visible on any image.
+        // Draws a dark outline first, which keeps the coloured line visible on any image.
         const cv::Rect box = pixelsOf(one->box);
         cv::rectangle(drawn, box, cv::Scalar(20, 20, 20), m.line + 2, cv::LINE_AA);
         cv::rectangle(drawn, box, bgr(one->colour), m.line, cv::LINE_AA);

@@ -17,8 +17,8 @@ struct DrawnBox {
     cv::Mat mask;      ///< CV_8U of the box's rounded size, 1 inside the object; may be empty
 };
 
-/// Draws each box with its text on a plate of the same colour, and each mask as a tint. The first box is on
-/// top, so the caller should put the best first.
+/// Draws each box with its text on a plate of the same colour, and each mask as a tint. Draws the first box
+/// on top of the others, so the caller should sort boxes by falling score.
 cv::Mat drawBoxes(const cv::Mat& image, const std::vector<DrawnBox>& boxes, double opacity = 0.55);
 
 /// Returns the name of a class ("cat"), or "class 17" if it has none.

@@ -10,11 +10,11 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr int kSamples = 256;                   // approximate number of tokens used of a frame
-constexpr int kFirstRounds = 40, kRounds = 12;  // rounds of iteration from random axes, and from earlier axes
+constexpr int kFirstRounds = 40, kRounds = 12;  // iterations: from random axes, from previous axes
 constexpr double kOutliers = 0.02;              // share of tokens cut off at each end of an axis
 constexpr double kNoVariance = 1e-9;            // least variance of unit vectors; a black frame has less
 
-/// Scales rows to length 1, because a few tokens of a ViT are many times longer than the others.
+/// Scales rows to length 1, because a few tokens of a ViT are many times longer and would dominate.
 cv::Mat unitRows(const cv::Mat& features) {
     cv::Mat unit = features.clone();
     for (int i = 0; i < unit.rows; ++i) {
@@ -46,7 +46,8 @@ void makeOrthonormal(cv::Mat& columns) {
         }
 }
 
-/// Finds the three directions of largest variance by orthogonal iteration; two more columns speed this up.
+/// Finds the three directions of largest variance by orthogonal iteration. Iterates five columns, because two
+/// more columns speed up the convergence.
 cv::Mat principalAxes(const cv::Mat& rows, const cv::Mat& start) {
     const int width = rows.cols, wanted = std::min(3, width), columns = std::min(5, width);
     cv::Mat axes(width, columns, CV_32F);
@@ -63,7 +64,8 @@ cv::Mat principalAxes(const cv::Mat& rows, const cv::Mat& start) {
     return axes * vectors.rowRange(0, wanted).t();
 }
 
-/// Rotates the axes within their space to fit the previous axes, so that colours change least.
+/// Returns the rotation of the axes, within the space that they span, that is nearest to the previous axes,
+/// so that colours change least.
 cv::Mat turnedTo(const cv::Mat& axes, const cv::Mat& before) {
     cv::Mat values, left, right;
     cv::SVD::compute(axes.t() * before, values, left, right);

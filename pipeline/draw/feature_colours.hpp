@@ -5,8 +5,8 @@
 
 namespace mpm::pipeline {
 
-/// The components, learned from the first frames and then fixed, so that a colour means the same on every
-/// later frame. Until then, new components are rotated to fit the previous ones, so colours change little.
+/// Learns the components from the first frames and then keeps them, so that a colour means the same in all
+/// later frames. While it learns, rotates new components to fit the previous ones, so colours change little.
 class FeatureColours {
 public:
     static constexpr int kFrames = 8;  ///< number of frames to learn from

@@ -18,7 +18,7 @@ int labelAt(const cv::Mat& labels, int y, int x) {
     return labels.type() == CV_8U ? labels.at<uchar>(y, x) : labels.at<ushort>(y, x);
 }
 
-/// Marks with 255 each pixel whose neighbour to the right or below has another class.
+/// Returns a mask: 255 at each pixel whose neighbour to the right or below has another class, else 0.
 cv::Mat classBorders(const cv::Mat& labels) {
     cv::Mat border = cv::Mat::zeros(labels.size(), CV_8U);
     cv::Mat differs;
@@ -36,7 +36,8 @@ cv::Mat classBorders(const cv::Mat& labels) {
     return border;
 }
 
-/// Fades colours by the square of the score, to show doubt. A score of 0.5 keeps a quarter of the colour.
+/// Fades the colours of pixels with low scores: multiplies the colour's share by the square of the score. A
+/// score of 0.5 keeps a quarter of the colour.
 void fadeUnsure(cv::Mat& overlay, const cv::Mat& image, const cv::Mat& scores) {
     CV_CheckTypeEQ(scores.type(), CV_32F, "scores: expected CV_32F");
     CV_Check(scores.cols, scores.size() == image.size(), "scores: expected the size of the image");

@@ -9,7 +9,7 @@
 namespace mpm::pipeline {
 
 struct OverlayStyle {
-    double opacity = 0.55;     ///< of the colours: 0 the image alone, 1 the colours alone
+    double opacity = 0.55;     ///< of the colours: 0 shows only the image, 1 only the colours
     bool outlines = true;      ///< whether to draw lines between classes, whose colours may be similar
     bool confidence = false;   ///< whether colours of uncertain labels fade
     std::vector<bool> hidden;  ///< whether a class is hidden, by id; may be shorter than the list of classes
@@ -22,8 +22,8 @@ cv::Mat colourLabels(const cv::Mat& labels, const Palette& palette);
 cv::Mat drawOverlay(const cv::Mat& image, const cv::Mat& labels, const Palette& palette,
                     const OverlayStyle& style = {}, const cv::Mat& scores = {});
 
-/// Covers masked pixels in place, with lines on black that resemble no class. `seen`: CV_8U of the image's
-/// size, 0 for a masked pixel; empty if no pixel is masked.
+/// Covers masked pixels of `image` with lines on black, which differ from the colours of classes. `seen`:
+/// CV_8U of the image's size, 0 for a masked pixel; empty if no pixel is masked.
 void drawMasked(cv::Mat& image, const cv::Mat& seen);
 
 /// Returns the share of the image that each class covers, 0 to 1, for ids below `classes`. `seen`: CV_8U of

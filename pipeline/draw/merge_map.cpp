@@ -60,7 +60,7 @@ cv::Scalar lineColour(const cv::Vec3b& a, const cv::Vec3b& b) {
     return {mix(2), mix(1), mix(0)};
 }
 
-/// Draws lines between clusters. `all`: also between two single patches.
+/// Draws lines between clusters. `all`: whether to draw lines also between two clusters of a single patch.
 void drawOutlines(cv::Mat& image, const int* map, const std::vector<int>& sizes, cv::Size grid,
                   const Palette& colours, bool all) {
     const int width = std::max(1, image.cols / grid.width / 24);
@@ -112,7 +112,7 @@ struct CellColour {
     double opacity = 0;
 };
 
-/// Draws the image in grey, and colourOf(i) over each patch i of the grid.
+/// Draws the image in grey, and the colour colourOf(i) over each patch i of the grid.
 template <class ColourOf>
 cv::Mat drawCells(const cv::Mat& image, cv::Size grid, const ColourOf& colourOf) {
     CV_CheckTypeEQ(image.type(), CV_8UC3, "image: expected 8-bit BGR");
@@ -157,8 +157,8 @@ Palette clusterColours(const cv::Mat& map, cv::Size grid) {
         std::array<int, kColours> used{};
         for (int other : touching[id])
             if (chosen[other] >= 0) ++used[chosen[other]];
-        // The preferred colour depends only on the place of the first member. With the factors 7 and 5, all
-        // twelve colours occur along rows and columns.
+        // Prefers a colour that depends only on the position of the first member, so that it stays the same
+        // from frame to frame. The factors 7 and 5 let all twelve colours occur along rows and columns.
         const int start = (i % grid.width * 7 + i / grid.width * 5) % kColours;
         int best = start;
         for (int k = 0; k < kColours; ++k)

@@ -38,8 +38,8 @@ Palette clusterColours(const cv::Mat& image, const cv::Mat& map, cv::Size grid,
 /// Returns the map before any merge: every token is a cluster.
 cv::Mat identityMap(int tokens);
 
-/// Returns the colours of `Distinct`, grey for single tokens. Clusters that touch differ if twelve colours
-/// are enough. A cluster usually keeps the colour from frame to frame while its first member is the same.
+/// Returns the colours of `Distinct`, grey for single tokens. Clusters that touch have different colours if
+/// twelve are enough. If a cluster's first member stays the same, the colour usually stays the same.
 Palette clusterColours(const cv::Mat& map, cv::Size grid);
 
 std::vector<int> clusterSizes(const cv::Mat& map);
@@ -55,9 +55,9 @@ inline cv::Rect cellRect(int x, int y, cv::Size grid, cv::Size image) {
             cv::Point(cellEdge(x + 1, grid.width, image.width), cellEdge(y + 1, grid.height, image.height))};
 }
 
-/// Draws the frame in grey, and in colour each token that was not kept: orange if the token changed, blue if
-/// it was refreshed, magenta if it changed but was postponed. `image`: CV_8UC3; `reasons`: CV_8U 1xN, a
-/// ReuseReason for each token; `grid`: tokens across and down.
+/// Draws the frame in grey, and tokens in colour: orange if the token changed, blue if it was refreshed,
+/// magenta if it changed but was postponed. Kept tokens stay grey. `image`: CV_8UC3; `reasons`: CV_8U 1xN,
+/// a ReuseReason for each token; `grid`: tokens across and down.
 cv::Mat drawReuseMap(const cv::Mat& image, const cv::Mat& reasons, cv::Size grid);
 
 }  // namespace mpm::pipeline

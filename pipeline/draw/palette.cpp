@@ -9,8 +9,8 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Colours that a search chose to be as far as possible from each other (for normal eyes and for eyes without
-/// green cones) and from the backgrounds of the light and dark theme. The last six are muted, for classes
+/// Colours that differ as much as possible from each other, also for red-green colour-blind people, and from
+/// the backgrounds of the light and dark theme (a search chose them). The last six are muted, for classes
 /// that cover large areas. Successive colours differ clearly.
 enum Colour {
     Blue,
@@ -41,7 +41,7 @@ const cv::Vec3b kFirst[Count] = {{14, 139, 255},  {233, 132, 9},   {191, 4, 5}, 
                                  {99, 43, 112},   {55, 0, 253},    {38, 119, 117},  {240, 226, 175},
                                  {148, 222, 255}, {140, 112, 70},  {218, 150, 149}, {88, 131, 175}};
 
-/// Words in class names, and the colour of the first class with any of these words.
+/// Words in class names, and the colour of a class whose name has any of these words.
 struct Meaning {
     const char* words;
     Colour colour;
@@ -68,8 +68,8 @@ const Meaning kMeanings[] = {
     {" fence wall fencing railing ", Steel},
 };
 
-/// Returns a colour for an index. Hues in steps of the golden angle are distinct for many colours; three
-/// lightnesses separate similar hues.
+/// Returns a colour for an index. Steps of the golden angle keep the hues of many colours apart; three levels
+/// of lightness separate similar hues.
 cv::Vec3b spread(int index) {
     constexpr double kGolden = 0.61803398875;
     const double hue = std::fmod(0.07 + index * kGolden, 1.0) * 360;

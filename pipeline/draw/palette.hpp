@@ -10,14 +10,14 @@ namespace mpm::pipeline {
 
 using Palette = std::vector<cv::Vec3b>;
 
-/// Returns `count` distinct colours. The first 20 are distinct also for colour-blind eyes, in both themes.
+/// Returns `count` distinct colours. Colour-blind people can distinguish the first 20, in both themes.
 Palette defaultPalette(int count);
 
 /// Chooses colours of defaultPalette() by the meaning of names: muted for road, sky and building, saturated
 /// for people and vehicles. Other names get unused colours.
 Palette namedPalette(const std::vector<std::string>& names);
 
-/// Returns the colours of `given`, filled up from defaultPalette() to at least `count`.
+/// Returns the colours of `given`. If there are less than `count`, adds colours of defaultPalette().
 Palette completePalette(const Palette& given, int count);
 
 /// Returns at least `count` colours: the model's (`given`), or namedPalette() if the model has none.

@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kBold = 1.3;  // least weight drawn in bold
 
-/// OpenCV's stroke font, used if no font is installed. It is jagged at small sizes, so text is drawn large
-/// and scaled down.
+/// OpenCV's Hershey font, used if no font is installed. Small text in this font is jagged, so the text is
+/// drawn larger and scaled down.
 namespace strokes {
 
 constexpr int kFont = cv::FONT_HERSHEY_SIMPLEX;

@@ -1,4 +1,4 @@
-// Headers of TIFF and WebP images. The size may be anywhere in the file.
+// Reads headers of TIFF and WebP images, which may store the size anywhere in the file.
 #include <algorithm>
 
 #include "pipeline/image/header.hpp"
@@ -47,7 +47,8 @@ private:
         return high << 32 | low;
     }
 
-    /// Converts bits per channel to bytes. Several values are elsewhere in the file; reads the first of them.
+    /// Converts bits per channel to bytes. If there are too many values for the entry, `value` is the offset
+    /// of the values in the file; then reads the first value there.
     int bytesOf(std::uint64_t at, bool large, std::int64_t value) const {
         const std::uint64_t count = large ? wide(at + 4) : number(at + 4, 4);
         if (count > (large ? 4U : 2U)) {

@@ -35,16 +35,17 @@ std::optional<ImageHeader> containerHeader(const FileBytes& file);
 
 struct JpegSegments {
     ImageHeader header;
-    bool ends = false;        ///< whether the end marker exists; other bytes may follow
-    bool arithmetic = false;  ///< whether coding is arithmetic, so a block may take less than a bit
+    bool ends = false;        ///< whether there is an end marker, perhaps before other bytes
+    bool arithmetic = false;  ///< arithmetic coding: a block may take less than a bit
     int scans = 0;
 };
 
 /// Reads the segments of a JPEG file. Returns nothing if there is no frame header.
 std::optional<JpegSegments> jpegSegments(const FileBytes& file);
 
-/// Whether the file was cut off in the middle of the image. libjpeg would fill the rest with grey and report
-/// no error. False if only the end marker is missing. May decode the image at an eighth of its size.
+/// Whether the file was cut off in the middle of the image, because libjpeg would fill the missing part with
+/// grey without an error. False if only the end marker is missing. May decode the image at an eighth of the
+/// size.
 bool isCutOffJpeg(const FileBytes& file, const JpegSegments& segments);
 
 }  // namespace mpm::pipeline

@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned char kMark = 0xff, kEndMark = 0xd9, kScanMark = 0xda;
 
-/// Whether no length follows a marker: a restart, a filler, or the zero that is stuffed into a scan.
+/// Whether a marker has no length after it: a restart, a filler, or the zero that follows 0xff in a scan.
 bool standsAlone(unsigned char kind) {
     return kind == 0 || kind == 1 || kind == kMark || (kind >= 0xd0 && kind <= 0xd8);
 }
@@ -107,7 +107,7 @@ std::optional<JpegSegments> jpegSegments(const FileBytes& file) {
         if (isFrame(kind) && !framed) {
             framed = true;
             const int channels = file.at(at + 9);
-            // libjpeg keeps the coefficients of a progressive image until the last scan.
+            // Progressive images need more memory: libjpeg keeps all coefficients until the last scan.
             const bool kept = kind != 0xc0 && kind != 0xc1 && kind != 0xc3;
             found.arithmetic = kind >= 0xc9;
             found.header = {ImageFormat::Jpeg, file.big(at + 7, 2), file.big(at + 5, 2), channels, 1,

@@ -18,8 +18,8 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr int kMostScans = 100;      // a usual progressive image has ten
-constexpr int kMostDeflated = 1032;  // most bytes that a compressed byte of a PNG can give
+constexpr int kMostScans = 100;      // progressive images usually have ten
+constexpr int kMostDeflated = 1032;  // largest ratio of compression in a PNG
 constexpr const char* kUnknown =
     "not an image that can be read (missing, damaged, or no JPEG, PNG, PNM, BMP, TIFF or WebP)";
 constexpr const char* kCutOff = "damaged, the image is cut off before its end";
@@ -57,7 +57,7 @@ cv::Mat decoded(const FileBytes& file, int flags) {
         image = cv::imdecode(bytes, flags);
     } catch (const cv::Exception& error) {
         if (error.code == cv::Error::StsNoMem) throw;
-        image.release();  // reported below
+        image.release();  // the empty image is reported below
     }
     if (image.empty()) throw ImageError(kUnknown);
     return image;
@@ -98,7 +98,7 @@ cv::Mat decodeImage(const FileBytes& file, int flags) {
     checkImageSize(header->width, header->height, bytesOfPixel(*header, flags));
     if (header->format == ImageFormat::Png) checkPng(file, *header);
     if (header->format == ImageFormat::Jpeg && checkJpeg(file)) {
-        // Without the added end marker the decoder would print a warning.
+        // Adds an end marker, because the decoder would print a warning without it.
         std::vector<unsigned char> ended(file.data, file.data + file.size);
         ended.insert(ended.end(), {0xff, 0xd9});
         return decoded({ended.data(), ended.size()}, flags);

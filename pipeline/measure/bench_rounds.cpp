@@ -15,7 +15,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Returns the largest token count of the images after each stage.
+/// Returns, for each stage, the largest number of tokens that an image has after the stage.
 std::vector<int> longestOf(const mpm::Report& report) {
     std::vector<int> longest(report.images.front().stages.size(), 0);
     for (const mpm::ImageReport& image : report.images)
@@ -83,7 +83,7 @@ BenchRounds::BenchRounds(BenchNetworks networks, const std::vector<int>& batches
             if (method.shares() && shareMethodOf(method).policy == ShareMethod::Policy::Oracle)
                 throw MeasureError(MeasureError::Kind::Settings,
                                    "method \"" + method.text + "\" needs labels; measure it with 'mpm eval'");
-            applyMethod(m_networks.of(method, batch), method, m_own);  // rejects a wrong method
+            applyMethod(m_networks.of(method, batch), method, m_own);  // throws if a method is invalid
             m_rows.push_back({});
             m_rows.back().method = method.in(m_own);
             m_rows.back().batch = batch;
@@ -125,7 +125,7 @@ void BenchRounds::measureParts(BenchRow& row, Network& network, double ms) {
         known = m_parts.emplace(&network, LayerParts(network.net(), network.outputLayer())).first;
     const std::vector<double> times = known->second.times(network.net());
     const double inside = std::accumulate(times.begin(), times.end(), 0.0);
-    if (times.empty() || inside > ms) return;  // the engine has kept the times of another forward
+    if (times.empty() || inside > ms) return;  // OpenCV gave times of another forward
     if (row.parts.empty()) {
         for (const std::string& name : known->second.names())
             row.parts.push_back({name, {}});
@@ -149,9 +149,9 @@ void BenchRounds::count(BenchRow& row, const mpm::Report& report) {
     }
 }
 
-/// Runs the batch once more as if padded: every image gets as many rows as the image with the most rows. Any
-/// maps with these counts may be used, because the time does not depend on which tokens merge. These maps
-/// need no search for pairs, so the measured time of merging is added.
+/// Runs the batch once more as if padded: every image gets as many rows as the image with the most rows. Uses
+/// even maps with these counts, because the time does not depend on which tokens merge. Even maps need no
+/// search for pairs, so adds the time of merging that was measured before.
 void BenchRounds::measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::Report& packed) {
     const std::vector<int> longest = longestOf(packed);
     if (row.batch < 2 || longest.empty() || !ragged(packed)) return;
@@ -173,7 +173,8 @@ void BenchRounds::measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::R
     row.paddedShare.push_back(row.batch * std::accumulate(all.begin(), all.end(), 0.0) / rows);
 }
 
-/// Runs every method on a batch of images. In a clip (for reuse), compares labels with those of all tokens.
+/// Runs every method on a batch of images. If a method reuses, the images are a clip; then also compares the
+/// labels with those of all tokens.
 void BenchRounds::measureRound(const cv::Mat& blob, int batch, bool keep) {
     const bool clip =
         std::any_of(m_rows.begin(), m_rows.end(), [](const BenchRow& row) { return row.method.reuses(); });

@@ -1,4 +1,4 @@
-// A benchmark of methods, which run in turn in each round.
+// A benchmark of methods. Each round runs all methods in turn, so that all see the same state of the machine.
 #pragma once
 
 #include <functional>
@@ -38,9 +38,9 @@ struct BenchRow {
     std::vector<double> operations, kept;  ///< by image
     std::vector<double> blockOperations;   ///< by block, summed over images
     ReuseCounts reuse;
-    std::vector<double> agreement;    ///< share of labels equal to those of all tokens, by frame of a clip
-    std::vector<double> padded;       ///< ms per image if padded; by round with unequal counts
-    std::vector<double> paddedShare;  ///< rows with padding divided by rows without; likewise
+    std::vector<double> agreement;    ///< share of labels equal to those of all tokens, by frame
+    std::vector<double> padded;       ///< ms per image if padded; by round if token counts differ
+    std::vector<double> paddedShare;  ///< rows with padding / rows without; by the same rounds
 
     double ms(double share) const { return quantile(forwards, share); }
     double meanMs() const { return mean(forwards); }
@@ -56,15 +56,15 @@ struct BenchRow {
     Rate imagesPerSecond() const;  ///< with the standard error over rounds
 };
 
-/// Returns how many times as fast as `base` a row is. Uses mean times if the method reuses, because the work
-/// differs from frame to frame, else medians.
+/// Returns how many times as fast as `base` a row is. If the method reuses, compares mean times, because the
+/// work differs from frame to frame; else medians.
 double speedOf(const BenchRow& row, const BenchRow& base);
 
 /// Returns the row of all tokens ("none") at the batch size of `row`; null if not measured.
 const BenchRow* baseOf(const std::vector<BenchRow>& rows, const BenchRow& row);
 
-/// The networks of a benchmark. Each batch size has a network, because OpenCV reallocates a network if its
-/// batch changes; each method that reuses has a separate network, because reuse keeps state.
+/// The networks of a benchmark. Each batch size has a separate network, because OpenCV reallocates buffers if
+/// the batch size changes. Each method that reuses has a separate network, because reuse keeps state.
 class BenchNetworks {
 public:
     explicit BenchNetworks(std::function<Network()> open) : m_open(std::move(open)) {}

@@ -16,7 +16,7 @@ namespace {
 struct Contents {
     Json head;  ///< null if the file has none yet
     size_t rows = 0, wanted = 0;
-    std::uintmax_t wholeBytes = 0;  ///< up to the end of the last whole line
+    std::uintmax_t wholeBytes = 0;  ///< size up to the end of the last complete line
 };
 
 using Kind = MeasureError::Kind;
@@ -69,9 +69,10 @@ Contents contentsOf(const std::string& path, const CountsFormat& format) {
             damaged(path, number);
         }
     }
-    // A read error must not pass for the end of the file, or the rest would be cut off.
+    // Reports a read error: if it were taken for the end of the file, the rest would later be cut off.
     if (file.failed()) throw MeasureError(Kind::Failed, path + ": cannot be read to its end; check the disk");
-    // A file without a complete line will be emptied, so it must at least begin like a file of counts.
+    // If no line is complete, the caller empties the file. So the file must begin like a file of counts: else
+    // it is probably another file of the user.
     const std::string ours = beginning(format.key);
     const size_t common = std::min(ours.size(), line.size());
     if (number == 0 && line.compare(0, common, ours, 0, common) != 0) damaged(path, 1);

@@ -14,8 +14,8 @@
 
 namespace mpm::pipeline {
 
-/// The functions that read the lines of a file of counts. A function that throws nlohmann::json::exception or
-/// cv::Exception means that its line is damaged.
+/// The functions that read the lines of a file of counts. If a line is damaged, they throw
+/// nlohmann::json::exception or cv::Exception.
 struct CountsFormat {
     const char* key;  ///< the first key of the head
     /// Reads the head; returns the number of rows in a finished file.
@@ -29,7 +29,7 @@ public:
     /// the file has other settings (Settings), is not a file of counts (Input) or cannot be read (Failed).
     CountsFile(const std::string& path, const Json& head, const CountsFormat& format);
 
-    void add(const Json& row);  ///< the row survives a kill; about once a second, also a power cut
+    void add(const Json& row);  ///< the row survives a kill; syncs to disk about once a second
     void finish() const;        ///< makes all rows survive a power cut
 
 private:

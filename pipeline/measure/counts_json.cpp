@@ -55,7 +55,7 @@ ImageCounts imageFrom(const Json& json, int classes, int ignored) {
     ImageCounts image;
     image.classes.band = cellsFrom(json.at("band"));
     image.classes.interior = cellsFrom(json.at("interior"));
-    image.classes.in(classes, ignored);  // throws if a cell does not exist
+    image.classes.in(classes, ignored);  // throws if a cell is outside the table of classes
     imageFields(image, FieldReader{json});
     if (json.contains("reuse")) reuseFields(image.reuse, FieldReader{json.at("reuse")});
     if (json.contains("agreement")) FieldReader{json}("agreement", image.agreement);
@@ -177,7 +177,7 @@ std::string lineOf(const Json& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-/// Entries of the head that describe the machine or the shard, so they may differ between shards.
+/// Entries of the head that describe the machine or the shard. Shards of an evaluation may differ in them.
 static const std::set<std::string> kOfTheMachine = {"cpu", "cpu_features", "threads", "model", "shard"};
 
 std::string difference(const Json& one, const Json& other, bool shardToo) {

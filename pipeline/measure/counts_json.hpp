@@ -18,7 +18,8 @@ Json reuseJson(const ReuseCounts& reuse);
 /// Returns mean and worst agreement; null without frames.
 Json agreementJson(const std::vector<double>& agreement);
 
-/// FieldWriter and FieldReader have the same functions, so that a single list of members works for both.
+/// FieldWriter and FieldReader have the same functions, so that a template with a list of members can write
+/// and read.
 struct FieldWriter {
     Json& json;
 
@@ -44,7 +45,7 @@ struct FieldReader {
 std::string lineOf(const Json& json);
 
 /// Returns the key of the first entry that differs; empty if both heads belong to the same evaluation.
-/// `shardToo`: whether the shards must be equal, too.
+/// `shardToo`: whether to compare also the entry "shard".
 std::string difference(const Json& one, const Json& other, bool shardToo);
 
 void to_json(Json& json, const Shard& shard);
@@ -52,7 +53,7 @@ Json toJson(const MeasureHead& head);
 Json toJson(const EvalHead& head);
 Json toJson(const Group& group);
 
-/// The functions below throw nlohmann::json::exception if the JSON does not fit.
+/// The functions below throw nlohmann::json::exception if an entry is missing or has another type.
 void from_json(const Json& json, Shard& shard);
 EvalHead headFrom(const Json& json);
 Group groupFrom(const Json& json, int classes, int ignored);

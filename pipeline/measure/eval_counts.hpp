@@ -1,4 +1,4 @@
-// The raw counts of each image in an evaluation. Every figure is computed from them. Counts are whole
+// The raw counts of each image in an evaluation, from which all figures are computed. Counts are whole
 // numbers, so that joined shards give the same bits as a single run.
 #pragma once
 
@@ -44,7 +44,7 @@ struct Group {
     std::vector<GroupRow> rows;  ///< by setting
 };
 
-/// A setting as it is named in reports.
+/// The names of a setting in reports.
 struct SettingHead {
     std::string method, parameters, precision;  ///< "tome", "tome:r=13", "f32"
     int batch = 1;
@@ -62,8 +62,8 @@ struct EvalHead {
     Shard shard;
     std::vector<std::string> classes;  ///< names; empty if the data set has none
     int classCount = 0, ignored = 255;
-    int bandRadius = 0;         ///< half the width of the band along boundaries, in pixels of the labels
-    std::vector<int> schedule;  ///< of methods that name no schedule
+    int bandRadius = 0;         ///< half the width of the band along boundaries, in label pixels
+    std::vector<int> schedule;  ///< the schedule of methods that do not name a schedule
     std::vector<SettingHead> settings;
 };
 

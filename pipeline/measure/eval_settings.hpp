@@ -14,7 +14,7 @@ namespace mpm::pipeline {
 struct Shard {
     int index = 1, count = 1;
 
-    /// Returns how many of `all` things belong to the shard.
+    /// Returns how many of `all` groups or images belong to the shard.
     size_t of(size_t all) const { return (all + size_t(count) - size_t(index)) / size_t(count); }
 };
 
@@ -24,7 +24,7 @@ struct EvalRequest {
     std::vector<Precision> precisions{Precision::F32};
     std::vector<int> batches{1};
     std::vector<street::NightParameters> nights;
-    bool paired = false;  ///< whether to measure by day, too
+    bool paired = false;  ///< whether to also measure without night
     int limit = 0;        ///< images; 0: all
     std::optional<Shard> shard;
     std::string countsFile;  ///< written during the run, and continued if it exists; empty: none

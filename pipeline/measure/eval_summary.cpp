@@ -141,7 +141,7 @@ std::vector<DayNightPair> pairsOf(const EvalSummary& summary) {
 
 namespace {
 
-/// All settings of a method: the row of each by day, and the row of the same setting by night.
+/// All settings of a method: day[i] and night[i] are the rows of the same setting by day and by night.
 struct Family {
     std::string name;
     std::vector<const EvalRow*> day, night;
@@ -154,7 +154,7 @@ std::vector<Family> familiesOf(const EvalSummary& summary) {
         auto at = std::find_if(families.begin(), families.end(),
                                [&](const Family& f) { return f.name == pair.day->method; });
         if (at == families.end()) at = families.insert(families.end(), {pair.day->method, {}, {}});
-        if (std::find(at->day.begin(), at->day.end(), pair.day) != at->day.end()) continue;  // a second night
+        if (std::find(at->day.begin(), at->day.end(), pair.day) != at->day.end()) continue;  // further nights
         at->day.push_back(pair.day);
         at->night.push_back(pair.night);
     }
@@ -198,7 +198,7 @@ namespace {
 
 PublishedFigures figuresFrom(const std::string& line) {
     std::istringstream cells(line);
-    // The numbers need the classic locale. No field is quoted.
+    // Uses the classic locale, because numbers have decimal points. Splits at commas: no field has quotes.
     cells.imbue(std::locale::classic());
     PublishedFigures figures;
     char comma = 0;

@@ -54,13 +54,13 @@ struct EvalSummary {
 struct DayNightPair {
     const EvalRow* day;
     const EvalRow* night;
-    double change = 0;  ///< of merged tokens, relative to day, mean over images; NaN if none merge
+    double change = 0;  ///< relative change of the number of merged tokens; NaN if none merge
     double standardError = 0;
 };
 std::vector<DayNightPair> pairsOf(const EvalSummary& summary);
 
-/// The result of tuning a family of methods (mpm, tome, ...): of the settings that lose at most the budget of
-/// mIoU, the setting with the fewest operations.
+/// The result of tuning a family of methods (mpm, tome, ...). Tuning chooses the setting with the fewest
+/// operations among those whose loss of mIoU is within the budget.
 struct Tuned {
     const EvalRow* day;    ///< the chosen setting
     const EvalRow* night;  ///< the same setting by night

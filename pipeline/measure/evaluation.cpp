@@ -49,7 +49,7 @@ std::vector<DistanceCounts> joinsOf(const mpm::ImageReport& report, cv::Size inp
     if (maps.empty()) return {};
     std::vector<DistanceCounts> joins =
         joinDistances(maps, tokenGrid(static_cast<int>(report.map.total()), input));
-    if (mapGiven) joins.erase(joins.begin());  // the first map is an input, no merge
+    if (mapGiven) joins.erase(joins.begin());  // the first map is an input of the model
     return joins;
 }
 
@@ -63,13 +63,14 @@ SettingHead headOf(const Setting& setting) {
             nightOf(setting)};
 }
 
-/// Uses the model's own method (token sharing) if no method is named.
+/// If the request names no method and the model shares tokens, uses "cts" (token sharing).
 EvalRequest withMethods(EvalRequest request, const Network& network) {
     if (request.methods.empty() && network.shares()) request.methods = methodsFrom("cts");
     return request;
 }
 
-/// Returns the labels inside a window of the scaled image; `ignored` outside of the image.
+/// Returns the labels inside a window of the scaled image. If a part of the window is outside the image, its
+/// labels are `ignored`.
 cv::Mat labelsIn(const WindowPlace& window, const cv::Mat& labels, int ignored) {
     cv::Mat scaled, found(window.place.size(), labels.type(), cv::Scalar(ignored));
     cv::resize(labels, scaled, window.scaled, 0, 0, cv::INTER_NEAREST);
@@ -110,7 +111,7 @@ Evaluation::Evaluation(const EvalRequest& request, EvalNetworks& networks, const
     for (Setting& setting : m_settings) {
         setting.method = setting.method.in(m_own);
         protocol.frames = setting.method.reuses();
-        applyMethod(network(setting), setting.method, m_own);  // rejects a wrong method before anything runs
+        applyMethod(network(setting), setting.method, m_own);  // rejects invalid methods before the run
         m_segmenters.emplace_back(network(setting), protocol, setting.batch);
     }
     m_head = head(modelSha256);
@@ -137,13 +138,13 @@ void Evaluation::checkReuse() const {
     }
 }
 
-/// Runs a first forward, which allocates memory and rejects a wrong batch before images are read.
+/// Runs a forward before images are read, so that memory is allocated and an impossible batch size rejected.
 void Evaluation::warmUp(const Setting& setting) {
     Network& net = network(setting);
     applyMethod(net, setting.method, m_own);
     const cv::Mat grey(net.info().size, CV_8UC3, cv::Scalar::all(128));
     net.forward(net.blob(std::vector<cv::Mat>(setting.batch, grey)));
-    net.encoder().forget();  // so that the first frame is computed in full
+    net.encoder().forget();  // makes reuse compute the first frame in full
 }
 
 EvalHead Evaluation::head(const std::string& modelSha256) const {
@@ -182,7 +183,7 @@ std::vector<Sample> Evaluation::read(Group& group, const Watcher& watcher) const
             samples.push_back(m_set.at(i));
             group.names.push_back(samples.back().name);
         } catch (const cv::Exception& error) {
-            if (error.code == cv::Error::StsNoMem) throw;  // the image is not at fault
+            if (error.code == cv::Error::StsNoMem) throw;  // ends the run: the image is not damaged
             watcher.warn(error.err + "; left out");
             group.leftOut.push_back(m_set.name(i));
         }

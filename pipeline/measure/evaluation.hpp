@@ -17,13 +17,13 @@
 
 namespace mpm::pipeline {
 
-/// The networks of an evaluation. Each precision and batch has a network, because OpenCV reallocates a
-/// network if its batch changes; each setting that reuses has a separate network, because reuse keeps state.
+/// The networks of an evaluation. Each precision and batch size has a separate network, because OpenCV
+/// reallocates buffers if the batch changes. Each setting that reuses also has one: reuse keeps state.
 class EvalNetworks {
 public:
     using Open = std::function<Network(Precision)>;
 
-    /// `open` must open the model. The first network gives the properties that all networks share.
+    /// `open` must open the model. any() returns the first network, for the properties that all share.
     EvalNetworks(Open open, const EvalRequest& request);
 
     Network& of(const Setting& setting);
@@ -41,7 +41,7 @@ public:
     /// Receives the labels of each image with each setting.
     struct LabelsSink {
         std::function<void(const Setting&, const std::string& name, const cv::Mat& labels)> write;
-        std::function<bool(const Setting&, const std::string& name)> has;  ///< whether it was written earlier
+        std::function<bool(const Setting&, const std::string& name)> has;  ///< whether the labels exist
     };
 
     /// `networks` must outlive this object. Throws MeasureError if model and data set do not match, the data
@@ -52,8 +52,8 @@ public:
 
     const std::vector<Setting>& settings() const { return m_settings; }
 
-    /// Returns all groups of the shard, including groups from an earlier run. Throws MeasureError, also if
-    /// the run is stopped.
+    /// Returns all groups of the shard, including groups from an earlier run. Throws MeasureError, for
+    /// example if the user stops the run.
     EvalCounts run(const Watcher& watcher = {}, const LabelsSink& labels = {});
 
 private:
@@ -66,8 +66,8 @@ private:
     std::vector<size_t> missingGroups(const std::vector<Group>& done) const;
     Group measure(size_t index, const Watcher& watcher, const LabelsSink& labels);
     std::vector<Sample> read(Group& group, const Watcher& watcher) const;
-    /// If the setting shares tokens by a policy other than the model's own, returns a function that sets the
-    /// scores; else an empty function.
+    /// If the setting shares tokens by another policy than that of the model, returns a function that sets
+    /// the policy's scores; else an empty function.
     ProtocolSegmenter::Prepare givenScores(const Setting& setting, const std::vector<Sample>& samples);
     GroupRow measure(size_t setting, const std::vector<Sample>& samples, std::vector<cv::Mat>& labels);
     void compareWithAllTokens(Group& group, const std::vector<std::vector<cv::Mat>>& labels) const;

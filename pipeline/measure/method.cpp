@@ -79,7 +79,8 @@ std::optional<std::vector<int>> blocksFrom(const std::string& text, char separat
 std::vector<Method> methodsFrom(const std::string& text) {
     std::vector<Method> methods;
     for (const std::string& entry : entriesOf(text)) {
-        // An entry without a name belongs to the previous entry: tome:r=13,schedule=falling.
+        // An entry KEY=VALUE without a name is a parameter of the previous method:
+        // tome:r=13,schedule=falling.
         const size_t equals = entry.find('=');
         const bool parameter = equals != std::string::npos && equals < entry.find(':');
         if (parameter && !methods.empty() && methods.back().name.find('=') != std::string::npos) {
@@ -149,7 +150,7 @@ void applyMethod(Network& network, const Method& method, const OwnMerging& own) 
                                          : std::nullopt);
         const std::vector<int> usual = mpm::usualBlocks(reducer, encoder.blocks());
         std::vector<int> blocks = method.isOwn() || usual.empty() ? own.blocks : usual;
-        // ToMe and ALGM ignore the blocks of a schedule, but with an empty schedule all tokens run.
+        // ToMe and ALGM ignore the blocks of a schedule, but an empty schedule would turn merging off.
         if (blocks.empty() && !method.isOwn() && mpm::ignoresSchedule(reducer)) blocks = {0};
         encoder.setSchedule(method.blocks.value_or(blocks));
     } catch (const cv::Exception& error) {
@@ -234,7 +235,7 @@ cv::Mat oracleScores(const cv::Mat& labels, cv::Size grid, std::uint64_t seed) {
     cv::Mat scores = randomScores(grid, seed);
     for (int y = 0; y < grid.height; ++y) {
         for (int x = 0; x < grid.width; ++x) {
-            // The random part of a score matters only if counts are equal.
+            // Adds less than 1 to the count, so that random numbers decide only if counts are equal.
             const int most = mostFrequent(ids(cv::Rect({x * side.width, y * side.height}, side)));
             float& score = scores.at<float>(y, x);
             score = (static_cast<float>(most) + 0.5F * score) / static_cast<float>(side.area());

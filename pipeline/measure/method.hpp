@@ -20,20 +20,20 @@ OwnMerging ownMergingOf(const Network& network);
 struct Method {
     std::string name;  ///< "none", "reuse", "cts", or an argument of Encoder::setMethod: "tome:r=13"
     std::optional<std::vector<int>>
-        blocks;        ///< of "mpm:2+5"; absent: the method's usual blocks or the model's schedule
+        blocks;        ///< {2, 5} for "mpm:2+5"; absent: the method's usual blocks or the model's schedule
     std::string text;  ///< as the user wrote it: "mpm:2+5"; after in(): "gentle" for "mpm"
 
     /// Whether the method is reuse over time with the model's reducer: "reuse" or "reuse:refresh=60".
     bool reuses() const { return shortName() == "reuse"; }
     /// Whether the method is token sharing (CTS), with any policy (see ShareMethod).
     bool shares() const { return shortName() == "cts"; }
-    /// Whether this is the model's own method ("mpm" without blocks and parameters) or reuse.
+    /// Whether the method uses the merging of the model file: "mpm" without blocks and parameters, or reuse.
     bool isOwn() const { return reuses() || (name == "mpm" && !blocks); }
     /// Returns the argument of Encoder::setMethod.
     std::string reducer(const OwnMerging& own) const {
         return isOwn() ? own.method : shares() ? "none" : name;
     }
-    /// Returns a copy in which `text` names the model's own method instead of "mpm".
+    /// Returns a copy in which `text` names the method of the model file instead of "mpm".
     Method in(const OwnMerging& own) const;
     std::string shortName() const { return name.substr(0, name.find(':')); }
 };
@@ -42,8 +42,8 @@ struct Method {
 /// parameters.
 std::vector<Method> methodsFrom(const std::string& text);
 
-/// Gives `values` ("on", "refresh=60") to methods that reuse and have no values; adds reuse if no method
-/// reuses.
+/// Gives `values` ("on", "refresh=60") to methods that reuse and have no values. If no method reuses, adds a
+/// method that reuses.
 std::vector<Method> withReuse(std::vector<Method> methods, const std::string& values);
 
 /// Returns the method that merges mutual pairs before these blocks, such as "mpm:2+5".
@@ -52,9 +52,9 @@ Method mutualPairsBefore(const std::vector<int>& blocks);
 /// Throws MeasureError if a method or parameter does not exist; needs no model.
 void checkMethods(const std::vector<Method>& methods);
 
-/// Sets the network's method. Throws MeasureError with the encoder's message if the encoder rejects it. Takes
-/// values of reuse that the method does not name from the model file. A network that reuses must not run
-/// another method in between, because the network would forget its frames.
+/// Sets the network's method. Throws MeasureError with the encoder's message if the encoder rejects the
+/// method. Values of reuse that the method does not name come from the model file. Between frames of reuse,
+/// the network must not run another method, because it would forget the earlier frames.
 void applyMethod(Network& network, const Method& method, const OwnMerging& own);
 
 /// Parses increasing block numbers, such as "2,5"; returns nothing for other text.
@@ -71,9 +71,8 @@ struct ShareMethod {
 /// Throws MeasureError if a parameter does not exist.
 ShareMethod shareMethodOf(const Method& method);
 
-/// Sets the number of superpatches of `network` that become one token each; 0 if the method is not token
-/// sharing. Throws MeasureError if a sharing method is given and the model has no policy or fewer
-/// superpatches.
+/// Sets the number of superpatches of `network` that become one token each. Sets 0 if the method is not token
+/// sharing; else throws MeasureError if the model has no policy or fewer superpatches than the method names.
 void applySharing(Network& network, const Method& method);
 
 /// Returns random scores of superpatches (CV_32F of the size `grid`).

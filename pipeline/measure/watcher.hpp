@@ -1,4 +1,4 @@
-// The functions through which a long measurement reports, and through which its caller stops it.
+// The functions that a long measurement calls to report progress, and to ask whether it should stop.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace mpm::pipeline {
 
-/// Functions may be empty.
+/// The caller may leave functions empty.
 struct Watcher {
     std::function<void(std::int64_t done, std::int64_t total)> progress;
     std::function<bool()> stopRequested;

@@ -8,8 +8,8 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// The cheapest assignment. Rows are added one after another, each along the cheapest path of reassignments
-/// (Jonker and Volgenant; Crouse). There must be at least as many columns as rows.
+/// Finds the cheapest assignment. Assigns rows one after another, each along the cheapest path of
+/// reassignments (Jonker and Volgenant; Crouse). The number of columns must be at least the number of rows.
 class Paths {
 public:
     explicit Paths(const cv::Mat_<double>& costs)
@@ -29,7 +29,8 @@ private:
     void assign(int start) {
         std::fill(m_length.begin(), m_length.end(), std::numeric_limits<double>::infinity());
         std::vector<int> rows, columns;  // reached so far
-        // In reverse, as in SciPy, because reach() takes the last of equally long paths to free columns.
+        // Lists columns in reverse, as SciPy does: if several free columns are equally near, reach() chooses
+        // the last, so the order decides.
         std::vector<int> open(m_costs.cols);
         std::iota(open.rbegin(), open.rend(), 0);
         int row = start, free = -1;
@@ -81,7 +82,7 @@ private:
     const cv::Mat_<double>& m_costs;
     std::vector<double> m_rowPrice, m_columnPrice;
     std::vector<double> m_length;  ///< length of the cheapest path to each column
-    std::vector<int> m_from;       ///< the row before each column on that path
+    std::vector<int> m_from;       ///< the row before each column on its cheapest path
     std::vector<int> m_columnOf, m_rowOf;
 };
 

@@ -17,8 +17,8 @@ constexpr size_t kMostObjects = 100000;
 constexpr double kAreaRanges[kAreas][2] = {{0, 1e10}, {0, 1024}, {1024, 9216}, {9216, 1e10}};
 constexpr int kMostByRank[] = {1, 10, 100};
 
-/// Returns a threshold, computed with COCO's steps, because rounding decides whether an overlap of exactly
-/// 0.9 matches.
+/// Returns a threshold of the overlap. Computes the same steps as COCO's code, because rounding decides
+/// whether an overlap of exactly 0.9 matches.
 double thresholdAt(int i) {
     return i * ((.95 - .5) / 9) + .5;
 }
@@ -66,8 +66,8 @@ public:
     }
 
 private:
-    /// Returns the object with the largest overlap; the last if several have it. Returns an ignored object
-    /// only if no other object fits.
+    /// Returns the object with the largest overlap; of equal overlaps, the last. Returns an ignored object
+    /// only if no other object reaches the threshold.
     int bestFor(int detection, double threshold, const std::vector<bool>& taken) const {
         int best = -1;
         double least = std::min(threshold, 1 - 1e-10);
@@ -155,7 +155,7 @@ private:
     std::array<std::array<std::vector<Curve>, kAreas>, 3> m_curves;
 };
 
-/// Means over the curves of a category or of all categories.
+/// Computes means over the curves of a category or of all categories.
 class Figures {
 public:
     void add(const CategoryCurves& curves) {
@@ -257,7 +257,7 @@ std::vector<CocoMatches> cocoMatches(const std::vector<int64_t>& images,
 }
 
 CocoScores cocoScores(std::vector<CocoMatches> matches, std::vector<int64_t> categories) {
-    // Sorts by image, so that detections of equal score are in the order of image ids.
+    // Sorts by image, so that detections of equal score are ranked by image id, as in COCO's code.
     std::stable_sort(matches.begin(), matches.end(),
                      [](const CocoMatches& a, const CocoMatches& b) { return a.image < b.image; });
     std::map<int64_t, std::vector<const CocoMatches*>> byCategory;

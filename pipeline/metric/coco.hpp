@@ -1,4 +1,4 @@
-// Average precision and recall of boxes or masks, computed like COCO's own code.
+// Average precision and recall of boxes or masks, with the same results as COCO's code.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace mpm::pipeline {
 
-/// A mask as lengths of runs, outside and inside in turn, down each column. The lengths add up to the number
-/// of pixels.
+/// A mask as lengths of runs, which are outside and inside the object in turn, column by column from top to
+/// bottom. The lengths add up to the number of pixels.
 struct RunLengths {
     cv::Size size;
     std::vector<uint32_t> runs;
@@ -25,30 +25,29 @@ struct RunLengths {
 /// @param runs pixels outside, inside, outside, ...
 /// @throws cv::Exception if a run is negative, or the sum is not the number of pixels
 RunLengths runLengths(cv::Size size, const std::vector<int64_t>& runs);
-/// Converts a CV_8U mask, in which 0 is outside.
+/// Converts a CV_8U mask: 0 is outside the object, any other value inside.
 RunLengths runLengths(const cv::Mat& mask);
 
 /// Reads COCO's compressed text. @throws cv::Exception if the text is damaged
 RunLengths runLengthsFrom(cv::Size size, const std::string& text);
 std::string runLengthsText(const RunLengths& mask);
 
-/// Returns the union of polygons, each given as x, y, x, y, ... The pixels inside are those of COCO's code,
-/// which rounds outlines to fifths of a pixel. If a polygon has an odd number of values, the last value is
-/// ignored.
+/// Returns the union of polygons, each a list x, y, x, y, ... Gives the same pixels as COCO's code, which
+/// rounds outlines to fifths of a pixel. If a polygon has an odd number of values, ignores the last value.
 /// @throws cv::Exception if a number is larger than 10^7, or if the outlines cross more than 2^24 columns
 RunLengths runLengthsOf(const std::vector<std::vector<double>>& polygons, cv::Size size);
 
-/// Returns the intersection over the union; for a crowd, over the area of `found`. Returns -1 if the sizes
-/// differ.
+/// Returns the intersection divided by the union; if `crowd`, divided by the area of `found`. Returns -1 if
+/// the sizes differ.
 double overlap(const RunLengths& found, const RunLengths& truth, bool crowd);
 
 /// A true object or a detection.
 struct CocoObject {
     int64_t image = 0, category = 0;
     cv::Rect2d box;
-    double area = 0;     ///< selects the range; of a true object, its field `area`
+    double area = 0;     ///< selects the range; of a true object: the field `area` in the file
     double score = 0;    ///< of a detection
-    bool crowd = false;  ///< of a true object: never missed, may match any number of detections
+    bool crowd = false;  ///< never counts as missed, may match any number of detections
     bool counts = true;  ///< false for id 0, whose matches COCO's code does not count
     RunLengths mask;     ///< empty if boxes are compared
 };
@@ -57,7 +56,7 @@ struct CocoObject {
 struct CocoMatches {
     static constexpr int kAreas = 4;        ///< all, small, medium, large
     static constexpr int kThresholds = 10;  ///< of the overlap: 0.50, 0.55, ... 0.95
-    static constexpr int kMost = 100;       ///< detections of an image; others are ignored
+    static constexpr int kMost = 100;       ///< detections of an image; more are ignored
 
     int64_t image = 0, category = 0;
     std::array<int64_t, kAreas> truth{};  ///< number of objects to be found, by range

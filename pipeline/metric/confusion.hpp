@@ -13,8 +13,8 @@ public:
     Confusion(int classes, int ignored);
 
     /// Counts the pixels of an image, except those whose true id is the ignored id. `truth`, `prediction`:
-    /// CV_8U or CV_16U ids of equal size. A predicted id that is not a class counts as a miss of the true
-    /// class.
+    /// CV_8U or CV_16U ids of equal size. If a predicted id is not a class, the pixel counts as a miss of the
+    /// true class.
     void add(const cv::Mat& truth, const cv::Mat& prediction);
 
     /// A cell of a confusion matrix. add() throws cv::Exception if the cell does not exist.
@@ -32,9 +32,10 @@ public:
     int64_t at(int truth, int predicted) const;
     int64_t pixels() const;
 
-    /// Returns the intersection over union by class; NaN for a class that is neither present nor predicted.
+    /// Returns the intersection over union by class; NaN for a class that is neither true nor predicted at
+    /// any pixel.
     std::vector<double> iou() const;
-    /// Returns the recall by class; NaN for a class that is not present.
+    /// Returns the recall by class; NaN for a class without true pixels.
     std::vector<double> accuracy() const;
 
     double miou() const;  ///< mean over the classes whose IoU is not NaN, as in mmsegmentation

@@ -21,8 +21,8 @@ cv::Mat wide(const cv::Mat& ids) {
     return result;
 }
 
-/// The 4-connected regions of equal ids. Fills them with a stack, because connectedComponents() tells apart
-/// only zero and other values.
+/// The 4-connected regions of equal ids. Fills regions with a stack, because cv::connectedComponents() only
+/// distinguishes zero from other values.
 class Regions {
 public:
     explicit Regions(const cv::Mat& ids) : m_ids(ids), m_region(ids.size(), CV_32S, cv::Scalar(-1)) {
@@ -69,8 +69,8 @@ cv::Mat boundaryBand(const cv::Mat& labels, int ignored, int radius) {
     CV_CheckGE(radius, 0, "radius: expected no less than 0");
     const cv::Mat ids = wide(labels), nothing = ids == ignored;
     const cv::Mat square = cv::getStructuringElement(cv::MORPH_RECT, {2 * radius + 1, 2 * radius + 1});
-    // Replaces the ignored id by the other extreme, so that it is neither the lowest nor the highest id
-    // around.
+    // Replaces the ignored id by the highest value before erode() and by the lowest before dilate(), so that
+    // neither returns it.
     cv::Mat low = ids.clone(), high = ids.clone(), lowest, highest;
     low.setTo(std::numeric_limits<ushort>::max(), nothing);
     high.setTo(0, nothing);
@@ -159,8 +159,8 @@ void count(DistanceCounts& counts, double distance) {
     ++counts[bin];
 }
 
-/// Counts the joins of a stage by distance, and replaces the places of the tokens by the places of the
-/// clusters.
+/// Counts the joins of a stage by distance. Replaces `places` of the tokens by those of the clusters, for the
+/// next stage.
 DistanceCounts join(Places& places, const cv::Mat& map) {
     const int* ids = map.ptr<int>();
     const int tokens = static_cast<int>(map.total());

@@ -1,4 +1,4 @@
-// Measures of where accuracy is lost: along boundaries of classes or inside, on small or large objects.
+// Measures the loss of accuracy by place: at boundaries of classes or inside, on small or large objects.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace mpm::pipeline {
 
-/// Returns a mask: 255 at each pixel that has a different id within `radius` pixels (a square), else 0.
-/// `labels`: CV_8UC1 or CV_16UC1. The ignored id has no boundary.
+/// Returns a mask: 255 at each pixel that has another id in the square of `radius` pixels around it, else 0.
+/// `labels`: CV_8UC1 or CV_16UC1. Pixels of the ignored id do not make a boundary.
 cv::Mat boundaryBand(const cv::Mat& labels, int ignored, int radius);
 
 /// Counts of a prediction in the band along boundaries, and in the rest of the image.
@@ -46,13 +46,13 @@ struct ObjectCounts {
     double recall(int size) const;  ///< NaN if there is no such region
 };
 
-/// Counts of joins: entry d counts the joins of tokens whose distance, rounded to whole patches, is d. So the
+/// Entry d is the number of joins of tokens whose distance, rounded to whole patches, is d. For example, all
 /// eight neighbours have distance 1.
 using DistanceCounts = std::vector<int64_t>;
 
 /// Counts the joins of each stage. `stages`: the maps in order, CV_32S 1xK; the first is for the whole grid.
-/// A token is at the mean position of its patches. In a cluster of more than two tokens, each token is
-/// counted by its distance from the first.
+/// The position of a token is the mean position of its patches. In a cluster, counts the distance of each
+/// token from the first token.
 std::vector<DistanceCounts> joinDistances(const std::vector<cv::Mat>& stages, cv::Size grid);
 
 /// Returns the distribution for random pairs of patches: the share of pairs at each distance.

@@ -20,7 +20,8 @@ int64_t pixels(cv::Size size) {
     return total;
 }
 
-/// Makes runs from sorted positions at which the inside begins or ends. Two equal positions cancel.
+/// Makes runs from the sorted positions at which the mask changes between outside and inside. Two changes at
+/// the same position cancel.
 RunLengths fromChanges(cv::Size size, const std::vector<uint32_t>& sorted) {
     RunLengths mask{size, {0}};
     uint32_t at = 0;
@@ -44,8 +45,8 @@ struct Side {
     int64_t fromX, fromY, toX, toY;
 };
 
-/// The crossings of an outline with the middle of each column. At a crossing, outside and inside change
-/// places.
+/// The crossings of an outline with the middle of each column. At each crossing, the mask changes between
+/// outside and inside.
 class Outline {
 public:
     Outline(cv::Size size, size_t& budget) : m_size(size), m_budget(budget) {}
@@ -53,7 +54,8 @@ public:
     void add(Side side) {
         const int64_t wide = std::abs(side.toX - side.fromX), high = std::abs(side.toY - side.fromY);
         const bool flat = wide >= high;
-        // Rounding depends on the direction, so a side is turned to increase along its longer axis.
+        // Rounding depends on the direction of a side. As in COCO's code, sides increase along the longer
+        // axis.
         if (flat ? side.fromX > side.toX : side.fromY > side.toY)
             side = {side.toX, side.toY, side.fromX, side.fromY};
         const int64_t left = std::min(side.fromX, side.toX), right = std::max(side.fromX, side.toX);
@@ -81,8 +83,8 @@ private:
         const int64_t high = side.toY - side.fromY;
         const auto isRight = [&](int64_t y) { return rounded(side.fromX + slope * y) > 5 * column + 2; };
         const bool startsRight = isRight(0);
-        // Finds the first y on the other side. The search begins near the exact crossing, from which rounding
-        // may shift the result.
+        // Finds the first y at which the rounded side is right of the column's middle, or no longer is.
+        // Starts near the exact crossing, because rounding moves the crossing only a little.
         auto y = static_cast<int64_t>((5 * column + 2.5 - side.fromX) / slope);
         y = std::clamp<int64_t>(y, 1, high);
         while (y > 1 && isRight(y - 1) != startsRight)
@@ -186,8 +188,8 @@ RunLengths runLengths(const cv::Mat& mask) {
 }
 
 // From the fourth run on, each number is the difference from the run two places earlier. Each character,
-// minus '0', has five bits of the number, the lowest bits first. Bit 32 means that another character follows;
-// bit 16 of the last character is the sign.
+// minus '0', contains five bits of the number, the lowest bits first. If the bit 32 is set, another character
+// follows; in the last character, the bit 16 is the sign.
 RunLengths runLengthsFrom(cv::Size size, const std::string& text) {
     std::vector<int64_t> runs;
     for (size_t at = 0; at < text.size();) {

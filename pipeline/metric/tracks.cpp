@@ -20,7 +20,7 @@ double hotaThreshold(int i) {
     return i * .05 + .05;
 }
 
-/// Returns the overlap, from corners, because at a threshold the rounding of x + width matters.
+/// Returns the overlap. Computes corners like TrackEval, because their rounding decides at a threshold.
 double overlapOf(const cv::Rect2d& a, const cv::Rect2d& b) {
     const double right = a.x + a.width, bottom = a.y + a.height;
     const double otherRight = b.x + b.width, otherBottom = b.y + b.height;
@@ -37,7 +37,7 @@ struct Frame {
     std::vector<int> truth, tracks;
     const std::vector<TrackBox>*truthBoxes, *trackBoxes;
 
-    /// Returns the overlaps, truth x tracks. Not stored, because all frames may need too much memory.
+    /// Returns the overlaps, truth x tracks. Does not store them: all frames may need too much memory.
     cv::Mat_<double> overlaps() const {
         cv::Mat_<double> all(int(truth.size()), int(tracks.size()));
         for (int i = 0; i < all.rows; ++i)
@@ -119,7 +119,7 @@ private:
 
 // ---- HOTA ----
 
-/// Returns how well each pair of a true identity and a track agrees over the whole sequence, 0 to 1.
+/// Returns how much each pair of a true identity and a track overlaps in the whole sequence, 0 to 1.
 PairSums alignment(const Sequence& sequence) {
     PairSums sums;
     for (const Frame& frame : sequence.frames) {
@@ -231,7 +231,7 @@ private:
         for (const int id : frame.truth)
             ++m_present[id];
         const cv::Mat_<double> all = frame.overlaps();
-        if (all.empty()) {  // a frame without truth or tracks ends no track
+        if (all.empty()) {  // without truth or tracks, keeps the pairs of the previous frame
             missed += int64_t(frame.truth.size());
             wrong += int64_t(frame.tracks.size());
             return;
@@ -270,7 +270,7 @@ private:
     }
 
     std::vector<int64_t> m_present, m_tracked, m_pieces;
-    std::vector<int> m_last;      ///< the last track of each object
+    std::vector<int> m_last;      ///< the latest track of each true object
     std::map<int, int> m_before;  ///< the tracks of objects in the previous frame
 };
 
@@ -292,10 +292,10 @@ void finishClear(double overlapSum, TrackFigures& figures) {
 
 // ---- identities ----
 
-/// Assigns true identities to tracks one to one with the most boxes in common, and returns their number.
-/// Solves groups of identities that overlap separately, because other pairs have no common box.
+/// Assigns true identities to tracks one to one, so that they have the most common boxes. Returns the number
+/// of common boxes. Solves each group of overlapping identities separately, to save time.
 double commonBoxes(const PairSums& sums) {
-    std::map<int, int> groupOf;  // keys: the index of a truth, or -1 - the index of a track
+    std::map<int, int> groupOf;  // keys: i for truth i, -1 - j for track j
     const auto root = [&](int node) {
         groupOf.emplace(node, node);
         while (groupOf[node] != node)
@@ -360,7 +360,7 @@ TrackCounts trackCounts(const TrackFrames& truth, const TrackFrames& tracks) {
     addIdentities(sequence, counts.figures);
     finishHota(counts, counts.figures);
     finishIdentities(counts.figures);
-    // Without true objects, TrackEval leaves MOTA at 0, although every box is wrong.
+    // If there are no true objects, leaves MOTA at 0, as TrackEval does, although every box is wrong.
     if (counts.truthBoxes > 0) finishClear(counts.overlapSum, counts.figures);
     return counts;
 }

@@ -17,7 +17,8 @@ struct TrackBox {
     cv::Rect2d box;
 };
 
-/// The boxes of a sequence by frame, each frame in the order of its file. Frames without boxes may be absent.
+/// The boxes of a sequence by frame number, in the order of the file. A frame without boxes may have no
+/// entry.
 using TrackFrames = std::map<int, std::vector<TrackBox>>;
 
 constexpr int kHotaThresholds = 19;  ///< of the overlap: 0.05, 0.10, ... 0.95
@@ -33,7 +34,7 @@ struct TrackFigures {
     int64_t idRight = 0, idMissed = 0, idWrong = 0;  ///< numbers of boxes, for IDF1
 };
 
-/// The counts of a sequence. Counts of several sequences give their combined figures.
+/// The counts of a sequence. combinedFigures() computes the figures of several sequences from their counts.
 struct TrackCounts {
     int64_t truthBoxes = 0, trackBoxes = 0, truthIds = 0, trackIds = 0;
     HotaCurve hotaRight{}, hotaMissed{}, hotaWrong{}, assA{}, assRe{}, assPr{}, locA{};
@@ -48,7 +49,7 @@ TrackCounts trackCounts(const TrackFrames& truth, const TrackFrames& tracks);
 TrackFigures combinedFigures(const std::vector<TrackCounts>& sequences);
 
 /// Returns min(rows, columns) pairs of a row and a column with the least total cost, sorted by row. On ties,
-/// chooses like SciPy's linear_sum_assignment, on which published figures of tracks depend.
+/// chooses the same pairs as SciPy's linear_sum_assignment, because TrackEval's figures depend on them.
 /// @param costs must be finite
 std::vector<std::pair<int, int>> leastAssignment(const cv::Mat_<double>& costs);
 

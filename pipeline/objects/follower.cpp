@@ -12,14 +12,14 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr const char* kEvery = "*";
-constexpr double kClockSet = 1;  // seconds; if the clocks differ by more, a clock was set
+constexpr double kClockSet = 1;  // seconds; if the clocks differ by more, the visible clock was set
 
 template <typename T>
 bool has(const std::vector<T>& all, const T& one) {
     return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-/// Returns the ids of `classes`, which are names of the model (`names`) or of the user (`shown`).
+/// Returns the ids of `classes`: names from the model (`names`), names from the user (`shown`), or "*".
 std::vector<int> idsOf(const std::vector<std::string>& classes, const std::vector<std::string>& names,
                        const std::vector<std::string>& shown, bool detector) {
     const bool every = has(classes, std::string(kEvery));
@@ -106,8 +106,8 @@ std::vector<Detection> ObjectFollower::boxesOf(const Segmentation& found, const 
     return boxes;
 }
 
-/// Counts objects by class, with 0 for an absent class. If every class of a detector is followed, omits
-/// classes that were never seen, because there may be thousands.
+/// Counts objects by class; 0 for a followed class without objects. If every class of a detector is followed,
+/// leaves out classes that were never seen, because there may be thousands.
 void ObjectFollower::count(FollowedObjects& all, const std::vector<Region>& regions) {
     const bool few = !m_setup.detector || !has(m_setup.classes, std::string(kEvery));
     for (const TrackedObject& one : all.objects)
@@ -137,7 +137,7 @@ FollowedObjectsPtr ObjectFollower::update(const Segmentation& found, const Frame
     if (!m_tracker || frame.generation != m_generation) {
         m_setup = setup;
         begin(*wish.known, frame.size);
-    } else if (!(setup == m_setup)) {  // the same source, so objects keep their identity
+    } else if (!(setup == m_setup)) {  // keeps identities, because the source is the same
         continueWith(setup);
     } else if (m_last && frame.seconds == m_seconds) {
         return m_regions == namesOf(wish.regions) ? m_last : recounted(wish.regions);

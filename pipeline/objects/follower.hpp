@@ -11,7 +11,7 @@
 namespace mpm::pipeline {
 
 struct FollowedObjects {
-    std::vector<TrackedObject> objects;        ///< by id; an object that left is listed once
+    std::vector<TrackedObject> objects;        ///< by id; includes an object that left just now
     std::map<int, int> counts;                 ///< by class id; 0 if the class is followed but absent
     std::vector<std::map<int, int>> byRegion;  ///< counts of the objects in each region
     std::int64_t nextId = 1;
@@ -24,13 +24,13 @@ struct FollowWish {
     /// model. Empty: nothing is followed.
     std::vector<std::string> classes;
     std::vector<Region> regions;
-    std::shared_ptr<const KnownObjects> known;  ///< objects of an earlier run; null: not loaded yet, so wait
+    std::shared_ptr<const KnownObjects> known;  ///< objects of an earlier run; null: wait until loaded
 };
 
 class ObjectFollower {
 public:
     struct Frame {
-        int generation = 0;  ///< changes with the source, because another source has other objects
+        int generation = 0;  ///< number of the source: a change ends all objects
         double seconds = 0;  ///< time of the visible clock, which may be set
         double steady = 0;   ///< time of a clock that is never set
         cv::Size size;
@@ -57,7 +57,7 @@ private:
     int idOf(const std::string& name) const;
     std::vector<Detection> boxesOf(const Segmentation& found, const Frame& frame) const;
     void count(FollowedObjects& all, const std::vector<Region>& regions);
-    /// Counts the objects of the last frame in other regions. A new region is empty until the next frame.
+    /// Counts the objects of the previous frame in changed regions. Counts 0 in a new region.
     FollowedObjectsPtr recounted(const std::vector<Region>& regions);
 
     std::optional<ObjectTracker> m_tracker;
@@ -70,7 +70,8 @@ private:
     double m_seconds = 0, m_steady = 0;
 };
 
-/// Returns the objects of `now`, and the objects that left in `missed`, an earlier frame that was not read.
+/// Returns the objects of `now`, and the objects that left in `missed`, an earlier frame that the caller did
+/// not process.
 FollowedObjectsPtr withDepartures(const FollowedObjects& missed, const FollowedObjectsPtr& now);
 
 /// Converts objects for the store. `names`: the model's names of the classes.

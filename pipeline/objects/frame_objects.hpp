@@ -14,7 +14,7 @@ namespace mpm::pipeline {
 /// Returns the ids of classes given by name or number. Throws std::invalid_argument if a name is unknown.
 std::vector<int> classesNamed(const std::vector<std::string>& names, const std::vector<std::string>& words);
 
-/// Removes boxes of other classes; none if `classes` is empty.
+/// Removes boxes whose class is not in `classes`. If `classes` is empty, keeps all boxes.
 void keepClasses(std::vector<Detection>& boxes, const std::vector<int>& classes);
 
 /// Returns the default threshold of scores. Regions of classes raise half as many false alarms with 0.6 as
@@ -23,7 +23,8 @@ constexpr double usualThreshold(bool detector) {
     return detector ? 0.5 : 0.6;
 }
 
-/// Returns rules: only a box of at least this score begins an object. Weaker boxes may continue an object.
+/// Returns rules by which only a box of at least this score begins an object. Boxes with lower scores may
+/// continue an object.
 TrackRules trackRules(double threshold);
 
 /// Returns the boxes of the tracks that are seen in this frame, with name, identity and score.

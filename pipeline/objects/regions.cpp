@@ -21,7 +21,7 @@ std::vector<Detection> regionObjects(const cv::Mat& labels, const std::vector<in
         cv::Mat regions, statistics, middles;
         const int count =
             cv::connectedComponentsWithStats(labels == label, regions, statistics, middles, 8, CV_32S);
-        for (int i = 1; i < count; ++i) {  // 0 is the rest of the image
+        for (int i = 1; i < count; ++i) {  // skips 0, the background
             const int* of = statistics.ptr<int>(i);
             if (of[cv::CC_STAT_AREA] < smallest) continue;
             if (std::min(of[cv::CC_STAT_WIDTH], of[cv::CC_STAT_HEIGHT]) < side) continue;

@@ -10,11 +10,11 @@ namespace mpm::pipeline {
 struct ObjectTracker::Track {
     TrackedObject object;
     bool counts = false;               ///< whether the object is confirmed
-    double unseen = 0;                 ///< seconds since the last box, by the source's clock
-    double unwatched = 0;              ///< like `unseen`, but pauses of the source are shortened
+    double unseen = 0;                 ///< seconds since the latest box, by the source's clock
+    double unwatched = 0;              ///< like `unseen`, but at most kLongestStep for each pause
     cv::Point2f anchor;                ///< middle of the box when the object last moved
     double anchored = 0;               ///< when the anchor was set
-    std::optional<double> lastBefore;  ///< when a restored object was last seen in the earlier run
+    std::optional<double> lastBefore;  ///< time at which an earlier run saw a restored object last
     cv::Point2f step;                  ///< movement of the middle per second
     struct Visit {
         double since, last;

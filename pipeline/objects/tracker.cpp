@@ -13,10 +13,10 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr size_t kLongestPath = 256;
-constexpr size_t kLargestGroup = 150;  // in larger groups, the largest overlap is chosen first
-constexpr double kLongestStep = 2;     // most seconds of a pause that are added to Track::unwatched
-constexpr double kFewFrames = 3;       // least number of frames for which an object that stays is kept
-constexpr double kPause = 10;  // a step between frames that exceeds the last step by this factor is a pause
+constexpr size_t kLargestGroup = 150;  // larger groups are matched greedily, largest overlap first
+constexpr double kLongestStep = 2;     // limit of the seconds that a pause adds to Track::unwatched
+constexpr double kFewFrames = 3;       // frames without a box for which an object that stays is kept at least
+constexpr double kPause = 10;  // a step between frames is a pause if it is so many times the previous step
 constexpr double kLongestWay = 3;   // seconds for which an object without a box is expected to move on
 constexpr double kStepHalves = .2;  // seconds after which the weight of an earlier step is halved
 constexpr double kShortGap = 1.2;  // seconds without a box for which a moving object may be at its last place
@@ -36,8 +36,8 @@ struct Link {
     double overlap;
 };
 
-/// A choice of links with at most a single link for each track and each box. In a small group (tracks and
-/// boxes that links connect), the sum of overlaps is the largest possible.
+/// Chooses links, at most one for each track and each box. A group is a set of tracks and boxes that links
+/// connect. In a small group, the sum of the chosen overlaps is the largest possible.
 class Groups {
 public:
     explicit Groups(std::vector<Link> links) : m_links(std::move(links)) {
@@ -138,7 +138,8 @@ double ObjectTracker::likeness(const Track& track, const cv::Rect2f& box) {
     const double before = overlapOf(track.object.box, box);
     if (track.object.boxes < kKnownWay || track.object.state == ObjectState::Stays)
         return std::max(ahead, before);
-    // The last place weighs less: the object may have stopped there, but another object may be there too.
+    // The overlap with the previous place counts half: the object may have stopped there, but the box there
+    // may also be another object.
     return track.unseen <= kShortGap ? std::max(ahead, before / 2) : ahead;
 }
 
@@ -179,7 +180,7 @@ void ObjectTracker::take(Track& track, const Detection& box) {
     const double size = std::sqrt(box.box.area());
     if (cv::norm(now - track.anchor) > size / 4) track.anchor = now, track.anchored = m_now;
     if (object.path.empty() || cv::norm(now - object.path.back()) > size / 20) object.path.push_back(now);
-    if (object.path.size() > kLongestPath) {  // every second point of the older half is enough
+    if (object.path.size() > kLongestPath) {  // drops every second point of the older half
         std::vector<cv::Point2f> thin;
         for (size_t i = 0; i < object.path.size(); ++i)
             if (i % 2 == 0 || i > kLongestPath / 2) thin.push_back(object.path[i]);
@@ -217,7 +218,7 @@ void ObjectTracker::restore(const std::vector<TrackedObject>& objects, std::int6
         m_first = false;
         m_tracks.push_back(std::move(track));
     }
-    if (m_step == 0) m_step = 1;  // so that the time before a restart is a pause
+    if (m_step == 0) m_step = 1;  // so that the time since the earlier run counts as a pause
     for (Track& track : m_tracks)
         track.unseen = m_now - track.object.last;
 }
@@ -305,7 +306,8 @@ void ObjectTracker::countLines(const Track& track, cv::Point2f from, cv::Point2f
     }
 }
 
-/// Whether the object was unseen for too long. An object that was seen only for a moment is forgotten sooner.
+/// Whether the object was unseen for so long that the tracker forgets it. An object that was visible for a
+/// short time is forgotten sooner.
 bool ObjectTracker::isOver(const Track& track) const {
     if (track.object.state == ObjectState::Stays) return track.unwatched > m_rules.keepStillSeconds;
     return track.unseen > std::min(m_rules.keepSeconds, kShortGap + track.object.dwell());
@@ -317,7 +319,7 @@ ObjectState ObjectTracker::stateOf(const Track& track) const {
     return ObjectState::Moves;
 }
 
-/// Scales the tracks, which are in pixels, because a camera may return with images of another size.
+/// Scales the tracks, which are in pixels, because a camera may send images of another size after a restart.
 void ObjectTracker::setImage(cv::Size image) {
     const cv::Size before = std::exchange(m_image, image);
     if (before == image || before.empty() || image.empty()) return;

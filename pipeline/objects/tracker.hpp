@@ -14,7 +14,7 @@
 namespace mpm::pipeline {
 
 /// Arrived: first seen less than a second ago. Moves, Stays: by the movement of the box's middle. Left: not
-/// seen for too long; the object is returned for the last time.
+/// seen for so long that the tracker returns the object for the last time.
 enum class ObjectState { Arrived, Moves, Stays, Left };
 
 const char* stateName(ObjectState state);
@@ -24,25 +24,25 @@ struct TrackRules {
     float low = .1F;            ///< a box of at least this score may continue an object
     double overlap = .25;       ///< least overlap of a box with the object's place (intersection over union)
     double lowOverlap = .5;     ///< the same for boxes below `high`
-    int confirm = 2;            ///< boxes before an object is reported; not needed in the first frame
+    int confirm = 2;            ///< boxes before an object is reported; 1 in the first frame
     double arrivedSeconds = 1;  ///< how long an object is Arrived
     double stillSeconds = 2;    ///< an object that moves less than a fourth of its size for so long Stays
     double keepSeconds = 6;     ///< how long a moving object is kept without a box; less if it is new
     double keepStillSeconds = 120;  ///< the same for an object that Stays; without pauses of the source
-    double regionSeconds = 1;       ///< an object that is outside a region for longer has left the region
-    int most = 1000;                ///< limit of boxes in a frame (the best are used); twice as many objects
+    double regionSeconds = 1;       ///< an object that is outside a region for so long has left it
+    int most = 1000;                ///< limit of boxes in a frame (uses the best); objects: twice as many
 };
 
 struct TrackedObject : ObjectPresence {
-    cv::Rect2f box;   ///< the last box
-    float score = 0;  ///< score of that box
+    cv::Rect2f box;   ///< the latest box
+    float score = 0;  ///< score of `box`
     ObjectState state = ObjectState::Arrived;
     bool seen = true;               ///< false if the object has no box in this frame
     double since = 0;               ///< when first seen, in seconds of the source's clock
     double last = 0;                ///< when last seen
     double still = 0;               ///< seconds for which an object that stays has not moved
     std::int64_t boxes = 0;         ///< frames with a box
-    std::vector<cv::Point2f> path;  ///< middles of the boxes, thinned out if there are many
+    std::vector<cv::Point2f> path;  ///< middles of the boxes; fewer old ones if there are many
     double dwell() const { return last - since; }
 };
 
@@ -68,14 +68,15 @@ public:
     std::vector<TrackedObject> update(const std::vector<Detection>& found, double seconds, cv::Size image);
 
     /// Sets the objects of an earlier run; must be called before the first frame. `nextId`: least id of the
-    /// next new object. Because earlier regions are unknown, an object's stay in a region begins when the
-    /// object last moved.
+    /// next new object. It is unknown when the objects entered their regions, so each stay in a region begins
+    /// when the object last moved.
     void restore(const std::vector<TrackedObject>& objects, std::int64_t nextId);
-    /// Sets other rules, and for each object the class labelOf(class). Drops objects with a negative class.
+    /// Sets the rules, and the class of each object to labelOf(class). Drops objects if this is negative.
     void relabel(const TrackRules& rules, const std::function<int(int label)>& labelOf);
     std::int64_t nextId() const { return m_nextId; }
 
-    /// Adds `seconds` to all times, so that stays keep their length if the source's clock was set.
+    /// Adds `seconds` to all times. Must be called if the source's clock was set by so many seconds, so that
+    /// stays keep their length.
     void moveClock(double seconds);
 
     /// Sets the regions in which stays are measured. The middle of a box's lower edge must be in the region.
@@ -84,7 +85,7 @@ public:
     const std::vector<CountingLine>& lines() const { return m_lines; }
     const std::vector<LineCounts>& lineCounts() const { return m_counts; }
 
-    /// Returns the number of objects of each class after the last frame.
+    /// Returns the number of objects of each class in the latest frame.
     std::map<int, int> present() const;
     /// Counts the objects in a region, by the rule of setRegions().
     std::map<int, int> presentIn(const Polygon& region) const;
@@ -93,7 +94,7 @@ private:
     struct Track;
 
     std::vector<Detection> usable(const std::vector<Detection>& found) const;
-    /// Returns the overlap of a box with the last or the expected place of an object.
+    /// Returns the overlap of a box with the previous or the expected place of an object.
     static double likeness(const Track& track, const cv::Rect2f& box);
     void match(const std::vector<Detection>& boxes, bool high, std::vector<bool>& used);
     void take(Track& track, const Detection& box);
@@ -110,8 +111,8 @@ private:
     std::vector<CountingLine> m_lines;
     std::vector<LineCounts> m_counts;
     cv::Size m_image;
-    double m_now = 0, m_clock = 0;  ///< the source's clock, without and with jumps back
-    double m_step = 0;              ///< seconds between the last two frames
+    double m_now = 0, m_clock = 0;  ///< m_clock: the source's clock; m_now: the same, without jumps back
+    double m_step = 0;              ///< seconds between the two latest frames
     bool m_first = true, m_paused = false;
     std::int64_t m_nextId = 1;
 };
@@ -123,7 +124,8 @@ private:
 std::vector<Detection> regionObjects(const cv::Mat& labels, const std::vector<int>& classes, int smallest = 0,
                                      const cv::Mat& scores = {});
 
-/// Returns the ids of classes that are things (cars, people), not areas, in the usual data sets.
+/// Returns the ids of classes whose names are those of things (cars, people), not of areas (sky, road), in
+/// the usual data sets.
 std::vector<int> thingsAmong(const std::vector<std::string>& names);
 
 }  // namespace mpm::pipeline

@@ -34,7 +34,7 @@ struct Logits {
     const float* row(int c, int y) const { return data + (std::size_t(c) * rows + y) * cols; }
 };
 
-// The loops below do most of the work. They use plain pointers, because each access to a vector is checked.
+// The loops below take most of the time. They use plain pointers, because an access to a vector is checked.
 
 /// to = above + (below - above) * weight
 void mix(const float* above, const float* below, float weight, int count, float* to) {
@@ -66,7 +66,8 @@ int stepOf(Scores scores) {
     return scores == Scores::None ? 0 : scores == Scores::All ? 1 : kCoarse;
 }
 
-/// Computes the labels line by line: stretches each class into `m_line` and compares it with the best.
+/// Computes the labels line by line. Stretches the logits of each class into `m_line`, and compares them with
+/// the largest logits of the earlier classes.
 class LineMaker {
 public:
     /// `step`: distance between pixels that get a score

@@ -8,8 +8,8 @@
 
 namespace mpm::pipeline {
 
-/// The cost of a decoder's encoder, which never merges. With reuse, it computes the same share of tokens as
-/// the backbone.
+/// The cost of a decoder's encoder, which never merges. With reuse, the decoder's encoder computes the same
+/// share of tokens as the backbone.
 struct DecoderCost {
     double tokens = 0;                                 ///< rows for the backbone's image tokens
     double others = 0;                                 ///< rows that are always computed
@@ -18,8 +18,8 @@ struct DecoderCost {
     bool merged = false;  ///< whether the decoder reads the backbone's merged tokens
 };
 
-/// The sizes on which a model's operations depend. They must come from the model file, because engines report
-/// them differently or not at all.
+/// The sizes on which a model's operations depend. Callers must read the sizes from the model file, because
+/// OpenCV's engines report them in different ways or not at all.
 struct ModelCost {
     std::vector<double> attentionWeights;  ///< by block: weights of qkv and projection
     std::vector<double> mlpWeights;        ///< by block
@@ -31,14 +31,14 @@ struct ModelCost {
     double padding = 0;            ///< rows added to complete all windows
     std::vector<char> windowed;    ///< by block: whether attention is within windows; empty: never
     std::vector<DecoderCost> decoders;
-    bool mapGiven = false;  ///< whether the first stage is a map of the input, which no method searched
+    bool mapGiven = false;  ///< whether the first stage is a map that the model computes
     double around = 0;      ///< operations outside of all blocks, such as embedding and head
 };
 
 ModelCost costOf(const RandomModel& model);
 
-/// Counts operations as in the literature, a multiply-add as two: products and attention of the computed
-/// tokens, and the similarities by which a method chooses tokens to merge.
+/// Counts operations as in the literature (a multiply-add is two): products and attention of the computed
+/// tokens, and the similarities that a method computes to choose tokens to merge.
 class FlopsCounter {
 public:
     explicit FlopsCounter(ModelCost cost) : m_cost(std::move(cost)) {}
@@ -54,8 +54,8 @@ public:
     /// MLP are computed. `attended`: number of image tokens that attention reads; if negative, `attention`.
     double block(size_t index, double attention, double mlp, double attended = -1) const;
 
-    /// Returns the operations of the decoders if the share `share` of their rows is computed and the share
-    /// `left` of the image tokens remains after merging.
+    /// Returns the operations of the decoders. `share`: which share of their rows is computed; `left`: which
+    /// share of the image tokens remains after merging.
     double decoders(double share, double left) const;
 
     /// Returns the operations by which a method chooses among `entering` image tokens. Throws cv::Exception
@@ -73,7 +73,7 @@ private:
 template <class Found>
 DecoderCost decoderCostFrom(const Found& found, double imageTokens, double larger) {
     DecoderCost cost;
-    // A decoder with fewer rows than the backbone has another grid, so reuse does not apply to it.
+    // If the decoder has fewer rows than the backbone, the grids differ, and reuse computes all decoder rows.
     cost.tokens = found.rows < imageTokens ? 0 : larger * imageTokens;
     cost.others = found.rows < imageTokens ? larger * found.rows : found.rows - imageTokens;
     cost.width = found.width;

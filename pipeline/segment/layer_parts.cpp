@@ -24,8 +24,8 @@ struct FlowNode {
 
 using FlowNodes = std::vector<FlowNode>;
 
-/// Whether this is OpenCV's classic engine, in which the input has the number 0 and layers begin at 1. In the
-/// new engine only layers have numbers.
+/// Whether `net` runs on OpenCV's classic engine. There, the id of the first layer is 1, because the input
+/// has the id 0. In the new engine, the id of the first layer is 0.
 bool classicEngine(cv::dnn::Net& net, const std::vector<cv::String>& names) {
     return names.empty() || net.getLayerId(names.front()) > 0;
 }
@@ -42,7 +42,7 @@ FlowNodes classicNodes(cv::dnn::Net& net, const std::vector<cv::String>& names, 
     std::map<const cv::dnn::Layer*, size_t> places;
     for (const cv::String& name : names) {
         const int id = net.getLayerId(name);
-        if (id > last) break;  // the times of later layers are from an earlier forward
+        if (id > last) break;  // the forward ended at layer `last`; later times are old
         nodes.push_back({id, static_cast<size_t>(id - 1), {}, {}, net.getLayer(id)->type});
         const size_t node = nodes.size() - 1;
         for (const cv::Ptr<cv::dnn::Layer>& input : net.getLayerInputs(id)) {
@@ -83,7 +83,7 @@ FlowNodes nodesOf(cv::dnn::Net& net, const std::string& output) {
 }
 
 /// The layers by which a detector selects proposals: the first MpmTopK of each path after the encoder, each
-/// MpmGatherRows that reads rows at the places found, and the layers in between.
+/// MpmGatherRows that reads rows at the indices of this MpmTopK, and the layers in between.
 class Selection {
 public:
     /// @param latest for each node, the number of the latest segment on which the node depends; 0: none
@@ -114,7 +114,7 @@ public:
         }
     }
 
-    /// Returns the part of a node that depends on the encoder.
+    /// Returns the name of the part to which a node belongs. The node must depend on the encoder.
     std::string partOf(size_t i) const {
         if (!m_any) return "behind the encoder";
         if (m_chosen[i]) return "selection";
@@ -123,7 +123,7 @@ public:
     }
 
 private:
-    /// In OpenCV 4, the type begins with the domain.
+    /// Whether the node has this type. In OpenCV 4, the type begins with the domain: "mpm.X".
     bool hasType(size_t i, const std::string& name) const {
         return m_nodes[i].type == name || m_nodes[i].type == "mpm." + name;
     }
@@ -171,7 +171,7 @@ public:
     }
 
 private:
-    /// Finds the latest segment on which each node depends.
+    /// Finds, for each node, the latest segment of the encoder on which the node depends.
     void lookBack() {
         for (size_t i = 0; i < m_nodes.size(); ++i) {
             m_latest[i] = m_segment[i];
@@ -192,8 +192,8 @@ private:
         }
     }
 
-    /// Finds nodes, such as the first injector of an adapter, on which only the first segment depends, but
-    /// which have an input on which other nodes depend too.
+    /// Finds nodes on which only the first segment depends, but whose input is also read by other nodes. An
+    /// example is the first injector of an adapter.
     void findJoins() {
         for (size_t i = 0; i < m_nodes.size(); ++i)
             for (const size_t input : m_nodes[i].inputs)

@@ -1,4 +1,4 @@
-// The times of a network's parts. A layer's place around the encoder decides its part.
+// The times of a network's parts. The part of a layer depends on its place before, in or after the encoder.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace mpm::pipeline {
 
-/// The parts of a network by data flow: whether a layer depends on a segment of the encoder or on a
-/// detector's selection, and whether either depends on the layer. The names of layers are not used.
+/// The parts of a network. Finds the part of a layer by data flow, not by the layer's name: whether the layer
+/// depends on a segment of the encoder or on a detector's selection, or whether these depend on the layer.
 class LayerParts {
 public:
     /// @param net must have run, because an engine may change layers at the first forward
@@ -20,8 +20,8 @@ public:
     /// report which layers read each other.
     const std::vector<std::string>& names() const { return m_names; }
 
-    /// Returns the milliseconds of each part in the last forward of the same network. Empty if the engine did
-    /// not measure layers.
+    /// Returns the milliseconds of each part in the previous forward of `net`, which must be the
+    /// constructor's network. Empty if the engine did not measure layers.
     std::vector<double> times(cv::dnn::Net& net) const;
 
 private:

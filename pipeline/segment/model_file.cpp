@@ -18,7 +18,8 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Returns default.onnx, or else the first model by name in the folder.
+/// Returns default.onnx in the folder. Without this file, returns the first other model in the order of
+/// names.
 std::string modelIn(const fs::path& folder) {
     std::error_code error;
     if (fs::is_regular_file(folder / "default.onnx", error)) return folder / "default.onnx";
@@ -34,10 +35,10 @@ std::string defaultModel() {
     return {};
 }
 
-/// Returns prefixes (such as /usr) or build folders to which the file with this code may belong. A program is
-/// in a folder of the prefix, and so is the GStreamer plugin in a build folder. The Python package's library
-/// is a level deeper; in pip's package it is in the folder of the model. An installed library is somewhere in
-/// lib.
+/// Returns prefixes (such as /usr) or build folders to which the program or library with this code may
+/// belong. A program is in a subfolder of the prefix, and so is the GStreamer plugin in a build folder. The
+/// Python package's library is a level deeper, or in pip's package next to share/mpm. An installed library is
+/// at any depth in lib.
 std::vector<fs::path> ownPrefixes() {
     const OwnFile own = ownFile(reinterpret_cast<void*>(&modelFolders));
     if (own.path.empty()) return {};

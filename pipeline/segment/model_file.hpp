@@ -7,16 +7,16 @@
 
 namespace mpm::pipeline {
 
-/// The error of a model that cannot be used: missing, damaged or incomplete.
+/// Thrown if a model cannot be used: missing, damaged or incomplete.
 class ModelError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// Returns the folders in which the shipped model is searched, in order: $MPM_MODELS; share/mpm of the prefix
-/// or build folder of the file with this code; mpm in the data folders of the user and of the system
-/// ($XDG_DATA_HOME, $XDG_DATA_DIRS). A program's own folder is not searched, because models there belong to
-/// the user.
+/// Returns the folders to search for the shipped model, in order: $MPM_MODELS; share/mpm of the prefix or
+/// build folder of the program or library with this code; mpm in the data folders of the user and of the
+/// system ($XDG_DATA_HOME, $XDG_DATA_DIRS). The folder of a program is not in the list, because models there
+/// belong to the user.
 std::vector<std::string> modelFolders();
 
 /// Returns the file of MODEL, which is a path, or `default` for the shipped model. Throws ModelError if there

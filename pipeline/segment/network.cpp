@@ -15,7 +15,8 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Returns the last line of the importer's message. Earlier lines are places in OpenCV's source.
+/// Returns the last line of the importer's message, because earlier lines only name places in OpenCV's
+/// source.
 std::string reasonOf(const cv::Exception& error) {
     constexpr size_t kMost = 120;
     std::string line;
@@ -43,7 +44,7 @@ auto readMetadata(const std::string& path, const Read& read) {
     try {
         return read(path);
     } catch (const cv::Exception& error) {
-        // The message begins with "mpm: " and the path; the path is also in the message below.
+        // Removes "mpm: " and the path from the beginning, because the new message has the path too.
         std::string said = error.err;
         for (const std::string& known : {std::string("mpm: "), path + " is ", path + ": "})
             if (said.rfind(known, 0) == 0) said.erase(0, known.size());
@@ -79,8 +80,8 @@ Network::Network(cv::dnn::Net net, mpm::ModelInfo info, mpm::Reuse reuse, std::s
       m_name(std::move(name)),
       m_random(random) {}
 
-/// Rejects too many pixels: because all patches attend to each other, a larger size is a mistake or an
-/// attack.
+/// Rejects too many pixels. All patches attend to each other, so a larger size would take far too much time
+/// and memory; it is a mistake or an attack.
 static void checkInputSize(const std::string& path, cv::Size size) {
     constexpr std::int64_t kMostPixels = 4096 * 4096;
     std::int64_t pixels = 0;
@@ -94,7 +95,7 @@ static void checkInputSize(const std::string& path, cv::Size size) {
 Network::Network(const std::string& model, cv::Size size)
     : Network([&] {
           const std::string path = findModel(model);
-          // Comes before readNet(), whose messages about a damaged file are worse.
+          // Reads the metadata first, because readNet() gives unclear messages about a damaged file.
           mpm::ModelInfo info = readMetadata(path, mpm::modelInfo);
           const mpm::Reuse reuse = readMetadata(path, mpm::reuseOf);
           if (info.size.empty()) info.size = size;
@@ -138,8 +139,8 @@ static bool areQueries(const std::vector<cv::Mat>& outputs) {
     return false;
 }
 
-// Runs the network. Of several outputs, returns the labels if there are any, else the last output; the first
-// forward chooses. After useFeatures(), may return the encoder's tokens instead.
+// Runs the network. If there are several outputs, returns the output with labels, or the last output if none
+// has labels; the first forward decides this. After useFeatures(), may return the encoder's tokens instead.
 cv::Mat Network::run() {
     if (m_usesTokens) {
         m_net.forward();
@@ -180,7 +181,7 @@ bool Network::useFeatures(const cv::Mat& blob) {
         try {
             if (kindOf(forward(blob)) == OutputKind::Features) return true;
         } catch (const cv::Exception&) {
-            continue;  // the engine cannot return a single one of several outputs
+            continue;  // the engine cannot return this output alone
         }
     }
     m_output = before;
@@ -216,8 +217,7 @@ auto Network::withAdvice(const cv::Mat& blob, const Run& run) {
     try {
         return run();
     } catch (const cv::Exception& error) {
-        if (error.err.rfind("mpm:", 0) == 0)
-            throw;  // our messages name the fault; OpenCV's name a line of code
+        if (error.err.rfind("mpm:", 0) == 0) throw;  // a message of this library already names the fault
         const std::string batch = std::to_string(blob.size[0]), own = std::to_string(m_batch);
         std::string advice = "convert its original export again";
         if (m_batch != blob.size[0]) advice = "convert its original export with --batch " + batch;

@@ -39,12 +39,12 @@ public:
 
     /// Whether the model gives boxes of objects.
     bool detects() const { return m_info.detections.has_value(); }
-    /// Returns the outputs in the order of detectorOutputs(). `images`: sizes of the original images, an
-    /// input of some networks.
+    /// Returns the outputs in the order of detectorOutputs(). `images`: sizes of the original images, which
+    /// some networks read as an input.
     std::vector<cv::Mat> forwardDetector(const cv::Mat& blob, const std::vector<cv::Size>& images);
     std::vector<std::string> detectorOutputs() const;
 
-    /// Returns the kind of an output. To be called after a forward.
+    /// Returns the kind of an output. Must be called after a forward.
     OutputKind kindOf(const cv::Mat& output) const;
     OutputFacts outputFacts() const;
 
@@ -63,7 +63,7 @@ public:
     /// Returns null if the model shares no tokens.
     mpm::Sharing* sharing() { return m_sharing ? &*m_sharing : nullptr; }
     bool shares() const { return m_sharing.has_value(); }
-    int sharedOfFile() const { return m_sharedOfFile; }  ///< superpatches that become a token; 0: none
+    int sharedOfFile() const { return m_sharedOfFile; }  ///< how many superpatches share a token; 0: none
     const mpm::ModelInfo& info() const { return m_info; }
     /// Returns the values of reuse in the file's metadata `mpm.reuse`, or the defaults.
     const mpm::Reuse& reuse() const { return m_reuse; }
@@ -92,7 +92,7 @@ private:
     bool m_random;
     int m_batch = 0;
     std::string m_output;    ///< a layer; empty: the network's last output
-    bool m_decided = false;  ///< whether the output is chosen
+    bool m_decided = false;  ///< whether run() has chosen the output
     bool m_queries = false;
     bool m_usesTokens = false;  ///< whether the encoder's tokens replace an output
 };

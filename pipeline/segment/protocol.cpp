@@ -50,8 +50,8 @@ struct ProtocolSegmenter::Window {
     cv::Size seen;  ///< without padding
 };
 
-/// Sums of logits over a scaled image, in a plane for each class, and the number of windows that cover each
-/// pixel.
+/// Sums of the windows' logits on a scaled image (a plane for each class), and the number of windows that
+/// cover each pixel.
 struct ProtocolSegmenter::Canvas {
     cv::Size size;
     std::vector<cv::Mat> planes;
@@ -114,7 +114,8 @@ void ProtocolSegmenter::forward(const std::vector<Window>& windows, std::vector<
     std::vector<cv::Mat> pixels;
     for (const Window& window : windows)
         pixels.push_back(window.pixels);
-    // Copies of the last window fill the batch, whose size may be fixed; their results are ignored.
+    // Fills the batch with copies of the last window, because the model may have a fixed batch size. Ignores
+    // the results of the copies.
     while (static_cast<int>(pixels.size()) < m_batch)
         pixels.push_back(windows.back().pixels);
     cv::Mat blob = m_network.blob(pixels);
@@ -193,7 +194,7 @@ std::vector<ProtocolResult> ProtocolSegmenter::segment(const std::vector<cv::Mat
 
 namespace {
 
-/// Appends the map `more`, whose clusters get numbers from `clusters` on.
+/// Appends the map `more`. Adds `clusters` to its ids, so that ids do not repeat.
 void appendMap(cv::Mat& map, int clusters, const cv::Mat& more) {
     const cv::Mat numbered = more + clusters;
     if (map.empty())
@@ -229,7 +230,7 @@ WindowSegmenter::WindowSegmenter(Network& network, cv::Size stride)
              "stride: expected 1 to the window's width");
     CV_Check(stride.height, stride.height > 0 && stride.height <= window.height,
              "stride: expected 1 to the window's height");
-    network.encoder().setReuse(std::nullopt);  // else windows would reuse each other's tokens
+    network.encoder().setReuse(std::nullopt);  // windows must not reuse tokens of other windows
 }
 
 Segmentation WindowSegmenter::segment(const cv::Mat& image) {
@@ -253,7 +254,7 @@ Segmentation WindowSegmenter::segment(const cv::Mat& image) {
     segmentation.device = report.device;
     segmentation.precision = report.precision;
     segmentation.networkMs = times.network;
-    segmentation.labelsMs = all - times.network;  // time of cutting, averaging and choosing
+    segmentation.labelsMs = all - times.network;  // time to cut windows, average logits and choose labels
     return segmentation;
 }
 

@@ -15,14 +15,14 @@ namespace mpm::pipeline {
 struct Protocol {
     int shortSide = 0;  ///< length of the short side after scaling; 0: no scaling
     cv::Size stride;    ///< step of a window of the model's input size; empty: the window's size
-    /// Whether images are frames of a camera. Each window is then a stream for reuse, and the batch must be
-    /// 1.
+    /// Whether images are frames of a camera. If true, each window is a separate stream for reuse, and the
+    /// batch must be 1.
     bool frames = false;
 };
 
-/// Returns windows that cover `image`, a stride apart. The last window of a row or column is moved back so
-/// that it ends at the border. A window that is larger than the image starts at 0 and extends past the
-/// border.
+/// Returns windows that cover `image`, a stride apart. The last window of a row or column is moved back, so
+/// that the window ends at the border. If the window is larger than the image, it starts at 0 and extends
+/// past the border.
 std::vector<cv::Rect> slidingWindows(cv::Size image, cv::Size window, cv::Size stride);
 
 cv::Size scaledSize(cv::Size image, int shortSide);
@@ -50,9 +50,8 @@ class ProtocolSegmenter {
 public:
     ProtocolSegmenter(Network& network, const Protocol& protocol, int batch);
 
-    /// Segments images. `batch` windows of all images at a time run through the network; copies of the last
-    /// window fill up the last batch. `prepare` is called before each forward and gets a window for each
-    /// image of the batch.
+    /// Segments images. Each forward computes `batch` windows, perhaps of several images; copies of the last
+    /// window fill up the last batch. Calls `prepare` before each forward with the windows of the batch.
     using Prepare = std::function<void(const std::vector<WindowPlace>&)>;
     std::vector<ProtocolResult> segment(const std::vector<cv::Mat>& images, const Prepare& prepare = {});
 
@@ -77,7 +76,7 @@ public:
     /// windows overlap. The network must outlive this object.
     WindowSegmenter(Network& network, cv::Size stride);
 
-    /// Segments an image. Tokens, stages and times of the result are sums over the windows.
+    /// Segments an image. The tokens, stages and times in the result are sums over the windows.
     Segmentation segment(const cv::Mat& image);
 
 private:

@@ -64,8 +64,8 @@ Segmentation Segmenter::segment(const cv::Mat& image, Scores scores) {
 
 namespace {
 
-/// Returns the objects, but leaves out each object whose intersection over union with a better object of the
-/// same class exceeds `most`.
+/// Returns the objects without doubles: leaves out an object if its intersection over union with a better
+/// object of the same class exceeds `most`.
 std::vector<Detection> withoutDoubles(const std::vector<Detection>& sorted, double most) {
     std::vector<Detection> kept;
     for (const Detection& one : sorted) {

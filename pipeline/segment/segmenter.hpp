@@ -10,26 +10,27 @@
 
 namespace mpm::pipeline {
 
-/// A window of an image that is segmented in windows. The window may extend past the image's border.
+/// The result of a window, if an image is segmented in windows. The window may extend past the image's
+/// border.
 struct SegmentedWindow {
     cv::Rect place;
     cv::Mat map;    ///< CV_32S 1xN: final cluster of each image token
     cv::Size grid;  ///< image tokens across and down
 };
 
-/// The pixels that get the probability of their label. Coarse: every fourth pixel across and down, which is
-/// enough for regions.
+/// Selects the pixels for which to compute the probability of the label. Coarse: every fourth pixel across
+/// and down, which is enough for regions.
 enum class Scores { None, Coarse, All };
 
 /// Parameters by which a detector's objects are chosen.
 struct DetectionChoice {
     float threshold = 0.5F;  ///< scores must be larger
-    double nms = 1;          ///< if objects of a class overlap by more, only the best remains
-    int most = std::numeric_limits<int>::max();  ///< limit of objects in an image; the best remain
+    double nms = 1;          ///< if objects of a class overlap by more, only the best is kept
+    int most = std::numeric_limits<int>::max();  ///< limit of objects in an image; the best are kept
 };
 
 struct Segmentation {
-    bool detector = false;              ///< whether the model gives objects, so neither labels nor features
+    bool detector = false;              ///< whether the model gives objects instead of labels or features
     std::vector<Detection> detections;  ///< in pixels of the image, largest score first
     cv::Mat labels;           ///< CV_8U or CV_16U ids, of the image's size; empty if the model has no classes
     cv::Mat features;         ///< CV_32F, a row for each image token; only if the model has no classes
@@ -74,14 +75,14 @@ private:
 std::vector<Detection> objectsOf(const Network& network, const std::vector<cv::Mat>& outputs, int index,
                                  cv::Size image, const DetectionChoice& choice);
 
-/// Returns the labels of image `index` as ids. Logits (BxCxHxW, any H and W) are first stretched to `input`,
-/// the size of the network's input, if they are smaller. Labels (Bx1xHxW) keep their size. `probabilities`:
-/// receives probabilities of the labels from logits.
+/// Returns the labels of image `index` as ids. If `output` is logits (BxCxHxW) of less than `input`, the size
+/// of the network's input, first stretches them to `input`. Labels (Bx1xHxW) keep their size.
+/// `probabilities`: receives the probabilities of the labels, if `output` is logits.
 cv::Mat labelsOf(const cv::Mat& output, int index, cv::Size input, Scores scores = Scores::None,
                  cv::Mat* probabilities = nullptr);
 
-/// Returns the numbers of tokens across and down if an input of the size `input` has `tokens` patches: the
-/// rectangle of so many patches whose shape is closest to the input's.
+/// Returns the numbers of tokens across and down if an input of the size `input` has `tokens` patches. Of all
+/// grids with so many patches, returns the grid whose aspect is closest to the input's.
 cv::Size tokenGrid(int tokens, cv::Size input);
 
 struct Labels {

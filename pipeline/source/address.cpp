@@ -12,7 +12,8 @@ namespace {
 constexpr size_t kShortestSecret = 3;  // shorter text occurs in many words
 constexpr size_t kLongWord = 8;
 
-/// Replaces `piece` by `with`. Leaves a short piece inside a longer word, because "the" may be a password.
+/// Replaces `piece` by `with`. Does not replace a short piece inside a longer word: if the password is "the",
+/// "other" should remain.
 void replaceAll(std::string& text, const std::string& piece, const std::string& with) {
     if (piece.size() < kShortestSecret) return;
     const bool word = piece.size() < kLongWord && std::all_of(piece.begin(), piece.end(), isLetterOrDigit);
@@ -29,9 +30,9 @@ void replaceAll(std::string& text, const std::string& piece, const std::string& 
     text = result + text.substr(from);
 }
 
-/// Returns the end of the URL whose "://" is at `scheme`: the next blank or quote. If neither a
-/// host nor '@' is before that blank, the blank is part of a password, and the URL ends at the first blank or
-/// quote after the line's last '@'.
+/// Returns the end of the URL whose "://" is at `scheme`: the next blank or quote. If there is neither a host
+/// nor '@' before this blank, the blank is part of a password. The URL then ends at the first blank or quote
+/// after the line's last '@'.
 size_t urlEnd(const std::string& text, size_t scheme) {
     const auto next = [&](size_t from) {
         return std::min(text.find_first_of(" \t\r\n\"'<>", from), text.size());

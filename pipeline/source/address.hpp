@@ -1,4 +1,5 @@
-// The address of a source. The type cannot be printed, stored or sent by mistake: it may have a password.
+// The address of a source. An address may contain a password, so the type has no conversion to text that
+// would let code print, store or send the password by mistake.
 #pragma once
 
 #include <string>
@@ -13,12 +14,12 @@ public:
     Address(std::string text);  // NOLINT(google-explicit-constructor): this direction is safe
     Address(const char* text) : Address(std::string(text)) {}  // NOLINT(google-explicit-constructor)
 
-    /// Returns an address that is opened as `text` but shown as `name`, which is env:NAME or secret:NAME.
+    /// Returns an address whose reveal() is `text`, but whose shown() is `name` (env:NAME or secret:NAME).
     static Address named(const Address& name, const std::string& text);
 
-    /// Returns the text that may be shown, stored and sent: a URL's scheme, host and path, a pipeline's
-    /// elements without their properties, a file's path, env:NAME or secret:NAME. "..." replaces omitted
-    /// parts of a URL's host or path.
+    /// Returns the text that programs may show, store and send. For a URL: scheme, host and path; for a
+    /// pipeline: elements without their properties; for a file: the path; also env:NAME or secret:NAME.
+    /// "..." replaces omitted parts of a URL's host or path.
     const std::string& shown() const { return m_shown; }
 
     /// Returns the whole text. Use it only to open the source.
@@ -31,8 +32,8 @@ public:
 
     bool isNamed() const { return m_named; }
 
-    /// Cleans a library's message about this source: shown() replaces the address, "..." replaces each piece
-    /// that shown() omits, and redacted() cleans the rest.
+    /// Removes secrets from a library's message about this source. Replaces the address by shown(), and each
+    /// piece that shown() omits by "...", then calls redacted().
     std::string redact(std::string message) const;
 
     bool operator==(const Address& other) const { return m_text == other.m_text && m_shown == other.m_shown; }
@@ -44,8 +45,8 @@ private:
     bool m_named = false;
 };
 
-/// Cleans text of unknown origin. Each URL becomes its Address::shown(). "..." replaces the value of a
-/// parameter with a secret's name (password=...) and the credentials in an HTTP header.
+/// Removes secrets from text of unknown origin. Replaces each URL by its Address::shown(). Replaces by "..."
+/// the value of a parameter whose name is that of a secret (password=...), and credentials in HTTP headers.
 std::string redacted(const std::string& text);
 
 /// For env:NAME, returns the address in the environment variable NAME. For secret:NAME, returns the address

@@ -37,8 +37,8 @@ std::string withoutQuotes(std::string text) {
     return text;
 }
 
-/// Returns the words (runs of letters and digits). Each other character ends a word, so two in a row, or one
-/// at the beginning, give an empty word.
+/// Returns the words (runs of letters and digits). Any other character ends a word, so two such characters in
+/// a row, or such a character at the beginning, give an empty word.
 std::vector<std::string_view> wordsOf(std::string_view text) {
     std::vector<std::string_view> words;
     for (size_t from = 0, end = 0; from < text.size(); from = end + 1) {
@@ -76,7 +76,7 @@ bool looksGrouped(std::string_view segment) {
     return groups >= 4 && even && plain;
 }
 
-/// Whether a path segment is only a name: no parameters and, except in the path of a `file`, no key.
+/// Whether a path segment is only a name, without parameters and keys. If `file`, does not search for keys.
 bool isPlainSegment(std::string_view segment, bool file) {
     const std::string text = percentDecoded(segment);
     const auto plain = [](char c) { return isLetterOrDigit(c) || isAnyOf(c, "._~-+, ") || (c & 0x80) != 0; };
@@ -87,8 +87,8 @@ bool isPlainSegment(std::string_view segment, bool file) {
     return std::none_of(words.begin(), words.end(), looksDrawn) && !looksGrouped(text);
 }
 
-/// Shows at most `most` segments of the path. Hides the path from the first segment that is more than a name,
-/// because that segment may contain parameters ("/user=admin_password=..._channel=1").
+/// Shows at most `most` segments of the path. If a segment is not only a name, hides the path from this
+/// segment on, because the segment may contain parameters ("/user=admin_password=..._channel=1").
 void showPath(const std::string& path, AddressParts& parts, bool file, int most) {
     size_t from = 0;
     for (int shown = 0; from < path.size(); ++shown) {
@@ -112,7 +112,8 @@ AddressParts urlParts(const std::string& text, size_t start) {
     std::string rest = text.substr(start);
     const size_t query = rest.find_first_of("?#;&|\"'<>\\");
     const size_t at = rest.rfind('@');
-    // Hides all of an ambiguous URL: a password may contain an unescaped '?', and a query may contain '@'.
+    // Hides the whole URL if '?' comes before '@', because it is unclear whether '?' is part of a password or
+    // '@' is part of a query.
     if (query != std::string::npos && at != std::string::npos && query < at) {
         parts.shown += kLeftOut;
         parts.hide(rest);
@@ -136,13 +137,13 @@ AddressParts urlParts(const std::string& text, size_t start) {
         return parts;
     }
     parts.shown += host;
-    // The last segment of an RTMP address is a key with which anyone can send, so only the first segment is
-    // shown.
+    // Shows only the first segment of an RTMP address, because the last segment is a key with which anyone
+    // can send a stream.
     showPath(rest.substr(slash), parts, file, scheme.rfind("rtmp", 0) == 0 ? 1 : 1000);
     return parts;
 }
 
-/// Shows only the names of elements and media types, because a property may contain a secret.
+/// Shows only the names of elements and media types of a pipeline, because a property may contain a secret.
 AddressParts pipelineParts(const std::string& text) {
     AddressParts parts;
     parts.shown = "gst:";
@@ -177,8 +178,8 @@ AddressParts pipelineParts(const std::string& text) {
     return parts;
 }
 
-/// Returns the position of the first '?' before an '=', or of the first parameter that names a secret if that
-/// parameter comes earlier.
+/// Returns the position at which parameters begin: the first '?' before an '='. If a parameter whose name is
+/// that of a secret comes earlier, returns the position of this parameter.
 size_t firstParameter(const std::string& text) {
     for (size_t equals = text.find('='); equals != std::string::npos; equals = text.find('=', equals + 1)) {
         size_t key = equals;
@@ -241,7 +242,7 @@ AddressParts directParts(const std::string& text) {
     if (text.compare(0, 4, "gst:") == 0) return pipelineParts(text);
     if (const size_t start = schemeEnd(text)) return urlParts(text, start);
     if (text.find("://") == std::string::npos) return plainParts(text);
-    AddressParts parts;  // several addresses, or an address in other text
+    AddressParts parts;  // hides all: there are several addresses, or other text
     parts.shown = kLeftOut;
     parts.hide(text);
     return parts;
@@ -259,7 +260,7 @@ std::string lowered(std::string_view text) {
 void AddressParts::hide(const std::string& piece) {
     if (piece.empty()) return;
     secrets.push_back(piece);
-    // The words are hidden too, because a message may quote only a part of the address.
+    // Also hides each word of the piece, because a message may quote only a part of the address.
     const std::string plain = percentDecoded(piece);
     if (plain != piece) secrets.push_back(plain);
     for (const std::string_view word : wordsOf(plain)) {

@@ -22,8 +22,8 @@ namespace {
 constexpr std::int64_t kMostPacketBytes = 512 << 20;  // enough for 100 million pixels, compressed or decoded
 constexpr std::int64_t kBytesOfPixel = 8;             // for the decoded frame, the BGR frame, and a copy
 
-/// Turns FFmpeg's log off, because FFmpeg prints the address with the password if a connection fails. Users
-/// who want the log set the variable themselves.
+/// Turns FFmpeg's log off, because FFmpeg prints the address with the password if a connection fails. Does
+/// not change the variable if the user has set it.
 void quietFfmpeg() {
     static std::once_flag once;
     std::call_once(once, [] { setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0); });
@@ -66,13 +66,14 @@ CaptureSource::CaptureSource(SourceKind kind, Address address, const SourceOptio
 bool CaptureSource::openCapture() {
     const std::string& text = m_address.reveal();
     switch (m_kind) {
-        // Backends are named because CAP_ANY also tries photo cameras on USB, which is slow and leaks memory.
+        // Names the backends, because CAP_ANY also tries photo cameras on USB, which is slow and leaks
+        // memory.
         case SourceKind::Camera:
             return m_capture.open(std::stoi(text), cv::CAP_V4L2);
         case SourceKind::Pipeline:
             return m_capture.open(text.substr(4), cv::CAP_GSTREAMER);
         case SourceKind::Stream: {
-            // Time-outs work only if the backend is named.
+            // Names the backend, because OpenCV ignores time-outs with CAP_ANY.
             const std::vector<int> timeouts = {
                 cv::CAP_PROP_OPEN_TIMEOUT_MSEC, static_cast<int>(m_options.openTimeout.count()),
                 cv::CAP_PROP_READ_TIMEOUT_MSEC, static_cast<int>(m_options.readTimeout.count())};
@@ -82,8 +83,8 @@ bool CaptureSource::openCapture() {
         }
         default:
             const FfmpegOpening rules;
-            // GStreamer prints long errors about files that are not videos, so it is used only if FFmpeg is
-            // absent.
+            // Uses GStreamer only if OpenCV has no FFmpeg, because GStreamer prints long errors about files
+            // that are not videos.
             if (!m_capture.open(text, cv::CAP_FFMPEG) && !cv::videoio_registry::hasBackend(cv::CAP_FFMPEG))
                 m_capture.open(text, cv::CAP_GSTREAMER);
             return m_capture.isOpened() || m_capture.open(text, cv::CAP_OPENCV_MJPEG);
@@ -131,7 +132,7 @@ void CaptureSource::open() {
     checkSize();
 }
 
-/// Checks the size in the header before memory of that size is allocated.
+/// Checks the size in the header, before a backend allocates memory for frames of this size.
 void CaptureSource::checkSize() {
     const double width = m_capture.get(cv::CAP_PROP_FRAME_WIDTH);
     const double height = m_capture.get(cv::CAP_PROP_FRAME_HEIGHT);
@@ -151,7 +152,7 @@ void CaptureSource::readProperties() {
     const bool counted = std::isfinite(length) && length >= 1 && length < 1e12;
     m_length = counted && m_kind != SourceKind::Camera ? static_cast<std::int64_t>(length) : -1;
     m_codec = lettersOf(m_capture.get(cv::CAP_PROP_FOURCC));
-    // A clip over HTTP has a length and waits for the reader; a camera over HTTP has no length.
+    // A stream with a length is a clip over HTTP, which waits for the reader; a camera has no length.
     if (m_kind == SourceKind::Stream) m_live = m_length < 2;
     if (m_kind == SourceKind::Camera) m_capture.set(cv::CAP_PROP_BUFFERSIZE, 1);
 }
@@ -195,8 +196,9 @@ bool CaptureSource::seek(std::int64_t frame) {
     return true;
 }
 
-/// Whether a file is damaged or its connection broke: more than 5 frames and more than 10 % are missing. A
-/// smaller difference is normal, because containers store only a rough length.
+/// Whether a file is damaged or its connection broke, that is, more than 5 frames and more than 10 % of the
+/// announced frames are missing. Fewer missing frames are normal, because containers store only a rough
+/// length.
 bool CaptureSource::brokenFile() const {
     const bool file = m_kind == SourceKind::Video || (m_kind == SourceKind::Stream && !m_live);
     return file && m_length > 0 && m_number + std::max(5.0, 0.1 * m_length) < m_length;
@@ -204,7 +206,7 @@ bool CaptureSource::brokenFile() const {
 
 std::string CaptureSource::frameName() const {
     std::string stem = "frame";
-    // File names are visible, so a source from env: or secret: must not appear in them.
+    // Does not use the address of a source from env: or secret:, because everybody can see file names.
     if (m_kind == SourceKind::Video && !m_address.isNamed())
         stem = std::filesystem::path(m_address.shown()).stem().string();
     if (m_kind == SourceKind::Camera) stem = "camera" + m_address.reveal();

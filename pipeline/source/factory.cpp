@@ -102,7 +102,7 @@ bool readSpread(Source& source, const SpreadReading& reading,
             take(frame.image);
         return late;
     }
-    // Passes over the source twice. The second pass reads frames between the frames of the first pass.
+    // Reads evenly spread frames of the whole source, then, in a second pass, the frames halfway between.
     bool wanted = true;
     for (std::int64_t k = 0; k < most && (wanted || k < reading.count); ++k) {
         const std::int64_t place = 2 * (k % reading.count) + k / reading.count;

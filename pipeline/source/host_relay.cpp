@@ -35,7 +35,7 @@ Authority authorityOf(std::string text, const char* port) {
     return {lowered(text.substr(0, colon)), text.substr(colon + 1)};
 }
 
-/// Splits an address into the authority and the rest. Returns nothing if the scheme differs.
+/// Splits an address into the authority and the path with the query. Returns nothing if the scheme differs.
 std::optional<std::pair<std::string, std::string>> splitAt(const std::string& address,
                                                            const std::string& scheme) {
     if (lowered(address.substr(0, scheme.size())) != scheme) return std::nullopt;
@@ -92,7 +92,7 @@ Descriptor connectTo(const Authority& to, const std::atomic<bool>& stop) {
     return connected;
 }
 
-/// Appends received bytes to `bytes`. Returns false if the connection has ended.
+/// Receives bytes and appends them to `bytes`. Returns false if the connection has ended.
 bool receive(int from, std::string& bytes) {
     char buffer[1 << 14];
     const ssize_t count = recv(from, buffer, sizeof buffer, 0);
@@ -189,7 +189,8 @@ bool HostRelay::isAllowed(const std::optional<Request>& request) {
     return false;
 }
 
-/// Checks and passes on every request of a connection, because FFmpeg reuses connections.
+/// Checks every request of a connection, not only the first, because FFmpeg reuses connections. Passes on
+/// the allowed requests.
 void HostRelay::passRequests(int client, int server, std::string heads, bool toProxy) {
     do {
         for (std::size_t end; (end = heads.find(kHeadEnd)) != std::string::npos; heads.erase(0, end)) {

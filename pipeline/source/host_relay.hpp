@@ -1,5 +1,5 @@
-// A local HTTP proxy that connects to a single host. FFmpeg reads HLS playlists through this proxy, so that
-// no part, update or redirection of a playlist leads to another host.
+// A local HTTP proxy that connects to a single host. FFmpeg reads HLS playlists through this proxy, so that a
+// part, an update or a redirection of a playlist cannot make FFmpeg connect to another host.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace mpm::pipeline {
 
-/// Whether an address is an HLS playlist over HTTP or HTTPS, that is, contains ".m3u8" or ".m3u".
+/// Whether an address is an HLS playlist: an HTTP or HTTPS address that contains ".m3u8" or ".m3u".
 bool namesPlaylist(const std::string& address);
 
 class HostRelay {

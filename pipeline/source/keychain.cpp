@@ -21,7 +21,8 @@ namespace {
 
 constexpr std::chrono::seconds kPersonPatience{60};  // a person may have to type the keychain's password
 
-/// The schema of QtKeychain, so that entries of the monitor are found. The name of a schema is not compared.
+/// The attributes of QtKeychain's entries, because the monitor stores secrets with QtKeychain. Searches do
+/// not compare the schema's name.
 const SecretSchema kSchema = {"org.qt.keychain",
                               SECRET_SCHEMA_DONT_MATCH_NAME,
                               {{"user", SECRET_SCHEMA_ATTRIBUTE_STRING},
@@ -38,7 +39,7 @@ const SecretSchema kSchema = {"org.qt.keychain",
                               nullptr};
 constexpr const char* kService = "mpm-monitor";
 
-/// A time limit, which cancels a call that takes too long.
+/// Cancels a call of libsecret if the call takes too long.
 class Deadline {
 public:
     explicit Deadline(GCancellable* job)

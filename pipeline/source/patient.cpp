@@ -26,7 +26,7 @@ void noteLeftBehind() {
     g_leftBehind = true;
 }
 
-/// Shared by the source and the thread, because either may end first.
+/// The state that the source and its thread share. Both own the state, because each may end before the other.
 class PatientSource::Worker {
 public:
     explicit Worker(std::unique_ptr<Source> source) : m_source(std::move(source)) {}

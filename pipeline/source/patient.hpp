@@ -1,4 +1,4 @@
-// A source with a time limit for calls, because a driver, a server or a file system may hang forever.
+// A source whose calls have a time limit, because a driver, a server or a file system may hang forever.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace mpm::pipeline {
 
-/// Thrown if a call did not return in time. The thread of the call is left behind and still hangs.
+/// Thrown if a call did not return in time. The thread of the call still hangs and is never joined.
 class LeftBehind : public SourceError {
 public:
     using SourceError::SourceError;
@@ -48,7 +48,8 @@ private:
     std::string m_name;
 };
 
-/// Whether a thread of a source was left behind. If so, the program must end without destroying objects.
+/// Whether a thread of a source still hangs. If so, the program must end without destroying objects that the
+/// thread may use.
 bool anyLeftBehind();
 void noteLeftBehind();
 

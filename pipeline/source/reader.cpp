@@ -20,7 +20,7 @@ using Steady = std::chrono::steady_clock;
 using System = std::chrono::system_clock;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMostListed = 100;      // limited, because a status is copied ten times a second
+constexpr std::size_t kMostListed = 100;      // few, because callers copy the status ten times a second
 constexpr milliseconds kStopPatience{2'000};  // how long the destructor waits for a read to return
 
 }  // namespace
@@ -31,7 +31,7 @@ const char* stateName(SourceState state) {
     return kNames[static_cast<int>(state)];
 }
 
-/// Shared by the reader and the thread, so that a thread stuck in a driver can outlive the reader.
+/// The shared state of the reader and the thread. Both own it: a thread in a driver may outlive the reader.
 class Reader::Worker {
 public:
     Worker(Make make, const ReaderOptions& options) : m_make(std::move(make)), m_options(options) {
@@ -48,8 +48,8 @@ public:
                 again = pump(*source);
             } catch (const std::exception& error) {
                 note(problemOf(error));
-                // Opens live sources again, and files and folders that loop: a file is missing for a moment
-                // while another program replaces the file.
+                // Opens a live source again. Also opens a file or folder again if it loops, because a file
+                // may be missing for a moment while another program replaces the file.
                 m_looping = false;
                 if (!again && !(m_options.loop && status().frames > 0)) return finish(SourceState::Failed);
                 again = true;
@@ -76,13 +76,14 @@ public:
         return m_full || !m_over;
     }
 
-    /// Derives Stalled and Offline from the clock, so no watchdog thread is needed and no state gets stuck.
+    /// Returns the status. Derives Stalled and Offline from the clock, so no watchdog thread is needed.
     SourceStatus status() const {
         std::lock_guard<std::mutex> lock(m_mutex);
         SourceStatus status = m_status;
         const auto now = Steady::now();
         const auto silence = now - m_lastFrame;
-        // A slow camera has long gaps. Uses the smaller of the last two gaps: the larger may be an outage.
+        // A slow camera has long gaps between frames, so they are part of the limit. Uses the smaller of the
+        // two latest gaps, because the larger may be an outage.
         const Steady::duration pace = std::min(m_gap, m_gapBefore), stallAfter = m_options.stallAfter;
         const bool down = status.state == SourceState::Connecting || status.state == SourceState::Retrying;
         if (status.state == SourceState::Live && !status.held && silence > std::max(stallAfter, 3 * pace)) {
@@ -144,8 +145,8 @@ private:
             sleepUntil(due);
         }
         if (live) note({SourceProblem::Kind::StreamEnded, {}, {}});
-        // Fails only if no image was ever readable, because a readable image may be incomplete for a moment
-        // while another program replaces the file.
+        // Fails only if no pass had a readable image: an image may be incomplete for a moment while another
+        // program replaces the file.
         if (!live && m_options.loop && !any && !stopping() && status().frames == 0)
             throw SourceError(problemWith(source));
         m_looping = !live && m_options.loop && any;
@@ -172,7 +173,7 @@ private:
         if (m_stop) return;
         if (m_full) ++m_status.dropped;
         m_status.position = m_status.live ? -1 : frame.number;
-        frame.number = m_status.frames++;  // not reset by reconnections and new passes
+        frame.number = m_status.frames++;  // continues after reconnections and in new passes
         frame.pass = m_status.passes;
         m_status.lastFrame = System::now();
         m_status.attempts = 0;
@@ -191,7 +192,8 @@ private:
         const double growth = static_cast<double>(1 << std::min(m_status.attempts - 1, 16));
         const double full =
             std::min(m_options.firstPause.count() * growth, double(m_options.longestPause.count()));
-        // Random, so that after a power cut a hundred monitors do not call a recorder at the same time.
+        // Waits a random time, so that many monitors do not connect to a recorder at the same time after a
+        // power cut.
         m_nextAttempt =
             Steady::now() + milliseconds(static_cast<std::int64_t>(full * m_random.uniform(0.5, 1.0)));
         enter(SourceState::Retrying);
@@ -221,7 +223,7 @@ private:
         return m_status.speed;
     }
 
-    /// Counts a complete pass of a film, and holds the film at the end if the film does not repeat.
+    /// Counts a complete pass of a film. If the film does not repeat, holds it at the end.
     void beginAgain() {
         std::lock_guard<std::mutex> lock(m_mutex);
         ++m_status.passes;
@@ -274,10 +276,10 @@ private:
     std::condition_variable m_changed;
     Random m_random{std::random_device{}()};
     SourceStatus m_status;
-    const Steady::time_point m_begun = Steady::now();  // frames of a live source are timed from here
+    const Steady::time_point m_begun = Steady::now();  // start of the time of a live source's frames
     const System::time_point m_started = System::now();
     Steady::time_point m_lastFrame = Steady::now();
-    Steady::duration m_gap{}, m_gapBefore{};  // the last two gaps between frames
+    Steady::duration m_gap{}, m_gapBefore{};  // the two latest gaps between frames
     Steady::time_point m_nextAttempt = Steady::now();
     std::set<std::string> m_bad;
     Frame m_slot;

@@ -11,7 +11,7 @@ namespace mpm::pipeline {
 enum class SourceState {
     Connecting,  ///< the first attempt is in progress
     Live,        ///< frames arrive
-    Stalled,     ///< connected, but no frame for the longer of `stallAfter` and three frame intervals
+    Stalled,     ///< connected, but no frame for `stallAfter` and for three frame intervals
     Retrying,    ///< the connection broke; another attempt follows
     Offline,     ///< no frame for `offlineAfter`; attempts continue
     Ended,       ///< a file or folder was read to the end
@@ -22,14 +22,14 @@ const char* stateName(SourceState state);
 
 struct SourceStatus {
     SourceState state = SourceState::Connecting;
-    bool live = false;                            ///< Source::live() of the opened source
+    bool live = false;                            ///< the opened source's Source::live()
     std::chrono::system_clock::time_point since;  ///< when the state began; Stalled, Offline: as lastFrame
-    std::chrono::system_clock::time_point lastFrame;  ///< time of the last frame; epoch: none so far
+    std::chrono::system_clock::time_point lastFrame;  ///< time of the latest frame; epoch: none so far
     std::chrono::milliseconds nextAttempt{0};         ///< time until the next attempt
-    int attempts = 0;                                 ///< failed attempts since the last frame
+    int attempts = 0;                                 ///< failed attempts since the latest frame
     std::int64_t frames = 0;
     int passes = 0;                         ///< complete passes of a file or folder that loops
-    std::int64_t dropped = 0;               ///< frames read but not taken, because a newer frame came
+    std::int64_t dropped = 0;               ///< frames that a newer frame replaced before take()
     std::int64_t position = -1;             ///< number of the newest frame in the film; -1: no frame, or live
     std::int64_t length = -1;               ///< frames of the film, if known
     std::string codec;                      ///< of the film or stream, if known
@@ -39,9 +39,9 @@ struct SourceStatus {
     bool repeats = true;                    ///< whether a film repeats, set by setLoop()
     std::int64_t bad = 0;                   ///< number of different images that could not be read
     std::vector<SourceProblem> unreadable;  ///< problems of the first hundred bad images
-    SourceProblem problem;                  ///< the last problem
+    SourceProblem problem;                  ///< the latest problem
 
-    /// Returns the last problem in English; empty if there was none.
+    /// Returns the latest problem in English; empty if there was none.
     std::string message() const { return problem.message(); }
 };
 
@@ -52,7 +52,7 @@ struct ReaderOptions {
     std::chrono::milliseconds longestPause{30'000};
     bool retryEnded = true;   ///< open a live source again if it ended, not only if it broke
     bool loop = false;        ///< begin again at the end of a file or folder
-    bool everyFrame = false;  ///< if not live: wait until a frame is taken instead of dropping the frame
+    bool everyFrame = false;  ///< if not live: wait until take() gets a frame, drop none
     double imageRate = 1;     ///< frames per second of sources without a rate (folders)
 };
 
@@ -64,13 +64,14 @@ public:
     Reader(Make make, const ReaderOptions& options);
     Reader(const Address& source, const ReaderOptions& options, const SourceOptions& sourceOptions = {});
 
-    /// Waits up to two seconds for the thread to end. If the driver hangs in a read, the thread ends later.
+    /// Waits up to two seconds for the thread to end. If a driver hangs in a read, the thread continues after
+    /// that until the read returns.
     ~Reader();
     Reader(const Reader&) = delete;
     Reader& operator=(const Reader&) = delete;
 
-    /// Takes the newest frame. If that was taken already, waits up to `wait` for another. Returns false if no
-    /// frame came or the source ended.
+    /// Takes the newest frame. If an earlier call took this frame, waits up to `wait` for a newer frame.
+    /// Returns false if there was no newer frame or the source ended.
     bool take(Frame& frame, std::chrono::milliseconds wait);
 
     /// The five functions below are for films and folders; a live source ignores the calls. A call takes
@@ -83,7 +84,7 @@ public:
     /// If `loop` is false, the film is held at its end.
     void setLoop(bool loop);
 
-    /// Whether another frame may come.
+    /// Whether the source may give another frame.
     bool running() const;
     SourceStatus status() const;
 

@@ -9,7 +9,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr std::uint64_t kSeed = 11;      // the same street for everybody
+constexpr std::uint64_t kSeed = 11;      // all users see the same street
 constexpr double kRate = 10;             // frames a second at the scene's pace
 constexpr double kSecondsPerDay = 240;   // at the scene's pace: a day takes four minutes
 constexpr double kTrafficSeconds = 1.7;  // seconds of traffic between two frames in fast motion
@@ -54,7 +54,7 @@ bool SceneSource::next(Frame& frame) {
     const bool fast = m_options.framesPerDay > 0;
     const double film = static_cast<double>(m_number) / kRate;
     const double days = fast ? static_cast<double>(m_number) / m_options.framesPerDay : film / kSecondsPerDay;
-    // At the scene's pace the light changes only once a second, because computing the light is slow.
+    // Without fast motion, changes the light only once a second, because computing the light is slow.
     const double exact = m_options.startHour + 24 * days;
     const double hour = fast ? exact : std::floor(exact * 10) / 10;
     const street::StreetFrame seen =

@@ -18,7 +18,7 @@ namespace mpm::pipeline {
 struct Frame {
     cv::Mat image;                               ///< CV_8UC3, BGR; never shared with a later frame
     std::int64_t number = -1;                    ///< number in this source, from 0
-    int pass = 0;                                ///< how often the source was read to the end before
+    int pass = 0;                                ///< how many times the source was read to the end before
     std::chrono::system_clock::time_point time;  ///< when the frame was taken (live) or read
     std::string name;                            ///< stem of file names for this frame
     double seconds = 0;                          ///< time in the film or scene; if live: since opening
@@ -30,7 +30,7 @@ public:
     virtual ~Source() = default;
     virtual void open() = 0;              ///< throws SourceError; may be called again after a failure
     virtual bool next(Frame& frame) = 0;  ///< false at the end; throws SourceError or BadImage
-    virtual bool live() const = 0;  ///< whether frames come in real time, so that only the latest matters
+    virtual bool live() const = 0;  ///< whether frames come in real time, so that readers may skip frames
     virtual std::string name() const = 0;               ///< for display, without a password
     virtual std::int64_t length() const { return -1; }  ///< number of frames, if known after open()
     virtual double rate() const { return 0; }           ///< frames per second, if known after open()
@@ -60,7 +60,7 @@ enum class SourceKind { Camera, Stream, Pipeline, Video, ImageFiles, Scene };
 
 /// Properties of a kind of source, known before open(), unlike Source::live().
 struct SourceTraits {
-    bool remote = false;    ///< frames come from a device or server that may be gone, so do not wait long
+    bool remote = false;    ///< frames come from a device or server, which may be unreachable
     bool seekable = false;  ///< a film: seek() works, and the film can repeat
     bool files = false;     ///< image files; each may be unreadable, or have labels next to it
     bool scene = false;     ///< the built-in street, with a simulated clock
@@ -93,14 +93,14 @@ struct SpreadReading {
     std::function<bool()> stopped;
     std::function<void(const std::string& message)> skipped;  ///< gets the reason for each unreadable image
 };
-/// If the source can seek and has more than 4 * `count` frames, passes `count` images spread over the source
-/// to `take`. If `take` returns true for the last of them, passes up to `count` more, from places in between,
-/// until `take` returns false. Otherwise passes all images and ignores what `take` returns. Ends after
-/// `seconds` or if `stopped` returns true. Returns whether the time ran out.
+/// If the source can seek and has more than 4 * `count` frames, passes `count` evenly spread images to
+/// `take`. If `take` returns true for the last of these images, passes up to `count` images from between
+/// them, until `take` returns false. If the source is shorter or cannot seek, passes all images and ignores
+/// the result of `take`. Ends after `seconds` or if `stopped` returns true. Returns whether the time ran out.
 bool readSpread(Source& source, const SpreadReading& reading,
                 const std::function<bool(const cv::Mat& image)>& take);
 
-/// Whether `path` exists but this program has no permission to read it.
+/// Whether this program has no permission to read `path`.
 bool isUnreadable(const std::string& path);
 
 /// Returns the images of a folder or glob in natural order (frame2 before frame10); for a file, its path.

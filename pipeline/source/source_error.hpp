@@ -33,7 +33,7 @@ struct SourceProblem {
         NoFrameInTime,
         NoSuchVariable,       ///< env:NAME
         EmptyName,            ///< the value of env:NAME or secret:NAME is empty
-        NestedName,           ///< the value of env:NAME or secret:NAME is such a name
+        NestedName,           ///< the value of env:NAME or secret:NAME is env:... or secret:...
         NoKeychainEntry,      ///< secret:NAME
         KeychainUnavailable,  ///< arguments: the reason
         BuiltWithoutKeychain,

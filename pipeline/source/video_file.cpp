@@ -31,7 +31,7 @@ std::string bytesAt(int file, off_t at) {
     return bytes;
 }
 
-/// Returns the end of the ID3 tags at the beginning. FFmpeg skips tags, so a playlist may follow them.
+/// Returns the end of the ID3 tags at the beginning of a file. FFmpeg skips tags, so a playlist may be there.
 off_t endOfTags(int file) {
     constexpr int kMostTags = 16;
     off_t at = 0;
@@ -55,7 +55,7 @@ bool contains(const std::string& text, std::string_view word) {
 bool isText(std::string head) {
     if (head.empty() || head.rfind("YUV4MPEG2 ", 0) == 0) return false;
     for (int cut = 0; cut < 3 && head.size() == kHead - static_cast<std::size_t>(cut) && !isUtf8(head); ++cut)
-        head.pop_back();  // the cut may be in the middle of a character
+        head.pop_back();  // the last character may be incomplete
     const auto control = [](unsigned char c) {
         return c < 32 && c != '\t' && c != '\n' && c != '\r' && c != '\f';
     };
@@ -76,7 +76,7 @@ const std::set<std::string> kRejectedFormats = {
 /// Returns FFmpeg's formats that are not rejected, each after a comma; empty if OpenCV has no FFmpeg.
 std::string acceptedFormats() {
     struct Demuxer {
-        const char* name;  // the first member in every FFmpeg; for example "mov,mp4,m4a"
+        const char* name;  // first member in all versions of FFmpeg; such as "mov,mp4,m4a"
     };
     using Iterate = const Demuxer* (*)(void**);
     const auto iterate = reinterpret_cast<Iterate>(dlsym(RTLD_DEFAULT, "av_demuxer_iterate"));
@@ -88,7 +88,8 @@ std::string acceptedFormats() {
     return names;
 }
 
-/// Returns "user:password@" of the proxy that the user has set. HostRelay passes this text on to that proxy.
+/// Returns "user:password@" of the proxy that the user has set; empty without. FFmpeg sends these credentials
+/// to HostRelay, which passes them on to the user's proxy.
 std::string credentialsOfProxy() {
     const char* set = std::getenv("http_proxy");
     const std::string proxy = set != nullptr ? set : "", scheme = "http://";
@@ -113,12 +114,13 @@ public:
         m_join = hasList ? '|' : ',';
         m_text += std::string(1, '\0') + (hasList ? "" : "hls|") + "http_proxy;http://" +
                   credentialsOfProxy() + "127.0.0.1:00000";
-        // The environment points to this text. So enter() can change the text without putenv(), which is
-        // unsafe while other threads read the environment.
+        // The environment then points to m_text. So enter() can change the text without another putenv(),
+        // which is unsafe while other threads read the environment.
         putenv(m_text.data());
     }
 
-    /// Waits for other openings. Returns false if they do not end in time.
+    /// Waits until the opening may begin: an opening with a proxy must be alone. Returns false if that takes
+    /// too long.
     bool enter(int proxy) {
         std::unique_lock<std::mutex> lock(m_mutex);
         if (m_text.empty()) return true;
@@ -152,7 +154,7 @@ private:
     int m_open = 0, m_waiting = 0;  ///< number of openings now, and of openings that wait to be alone
 };
 
-/// Never destroyed, because the environment points into the text.
+/// Returns the only FormatList. It is never destroyed, because the environment points to its text.
 FormatList& formatList() {
     static FormatList* const list = new FormatList;
     return *list;

@@ -1,5 +1,5 @@
-// A check before a file is read as a video: the file must be regular and not a playlist. A pipe would block
-// the program, and a playlist would make FFmpeg read other files or connect to other hosts.
+// Checks before FFmpeg reads a file as a video: the file must be regular and not a playlist. A pipe would
+// block the program, and a playlist would make FFmpeg read other files or connect to other hosts.
 #pragma once
 
 #include <optional>

@@ -91,13 +91,13 @@ std::string Statement::text(int column) const {
 }
 
 Store::Database::Database(const std::string& path) : m_path(withoutLinks(path)) {
-    static std::mutex mutex;  // only one store of this program opens a file at a time
+    static std::mutex mutex;  // lets a single store of this program open a file at a time
     const std::lock_guard<std::mutex> lock(mutex);
     m_file = prepareFile(m_path);
     sqlite3* handle = nullptr;
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_NOFOLLOW;
     const int result = sqlite3_open_v2(m_path.c_str(), &handle, flags, nullptr);
-    m_handle.reset(handle);  // also after a failure, because the handle has the message
+    m_handle.reset(handle);  // also after a failure: the handle has the message, and must be closed
     if (result != SQLITE_OK) throwStoreError(handle, m_path);
     distrust();
     recognise();
@@ -105,7 +105,7 @@ Store::Database::Database(const std::string& path) : m_path(withoutLinks(path)) 
     migrate();
 }
 
-/// Forbids SQLite to execute any content of the file and limits all sizes, because the file is not trusted.
+/// Prevents SQLite from executing code in the file, and limits all sizes, because the file is not trusted.
 void Store::Database::distrust() {
     sqlite3* database = m_handle.get();
     sqlite3_extended_result_codes(database, 0);
@@ -136,7 +136,7 @@ void Store::Database::execute(const char* sql) {
 
 void Store::Database::configure() {
     execute("PRAGMA journal_mode = WAL");
-    // With FULL, commits survive even a power cut; this costs little, because commits are rare.
+    // FULL makes commits survive a power cut. This costs little time, because commits are rare.
     execute("PRAGMA synchronous = FULL");
     execute("PRAGMA foreign_keys = ON");
 }

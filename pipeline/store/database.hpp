@@ -71,7 +71,7 @@ struct FileId {
 /// Throws StoreError if this fails or the file is not regular.
 FileId prepareFile(const std::string& path);
 
-/// Returns `path` with every link in its folders resolved, because SQLite rejects links.
+/// Returns `path` with all symbolic links in the folders resolved, because SQLite rejects links.
 std::string withoutLinks(const std::string& path);
 
 class Store::Database {
@@ -94,7 +94,7 @@ public:
     bool moved() const;
     std::int64_t changes() const { return sqlite3_changes(m_handle.get()); }  ///< rows of the last statement
 
-    /// A transaction, which is rolled back unless it is committed.
+    /// A transaction. If it is not committed, the destructor rolls it back.
     class Transaction {
     public:
         explicit Transaction(Database& database) : m_database(database) {
@@ -127,7 +127,7 @@ private:
 
 [[noreturn]] void throwDamaged(const std::string& path, const std::string& reason);
 
-/// Throws a StoreError for the connection's last failure.
+/// Throws a StoreError for the connection's latest failure.
 [[noreturn]] void throwStoreError(sqlite3* database, const std::string& path);
 
 }  // namespace mpm::pipeline

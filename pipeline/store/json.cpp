@@ -1,4 +1,4 @@
-// The export as JSON, an hour of readings at a time, because a month may not fit into memory.
+// Exports as JSON. Reads an hour of readings at a time, because a month of readings may not fit into memory.
 #include <nlohmann/json.hpp>
 
 #include "pipeline/store/day_night_statistics.hpp"
@@ -60,7 +60,7 @@ Json jsonOf(const RunningMean& values) {
     return {{"readings", values.count()}, {"tokens_kept", values.mean()}, {"deviation", values.deviation()}};
 }
 
-/// Includes the difference if there are readings of both day and night.
+/// Returns the statistics as JSON, with the difference if there are readings of both day and night.
 Json jsonOf(const DayNightStatistics& statistics) {
     Json json = {{"day", jsonOf(statistics.day().kept)},
                  {"night", jsonOf(statistics.night().kept)},
@@ -72,7 +72,8 @@ Json jsonOf(const DayNightStatistics& statistics) {
     return json;
 }
 
-/// Replaces bytes that are not UTF-8 (from labels or file names), because an error would leave half a file.
+/// Returns JSON as text. Replaces bytes that are not UTF-8 (from labels or file names), because an exception
+/// would leave half a file.
 std::string text(const Json& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -84,7 +85,7 @@ std::int64_t Store::exportJson(std::ostream& out, std::int64_t source, Millis fr
     std::int64_t written = 0;
     DayNightStatistics statistics;
     out << "{\"schema\": 1, \"readings\": [";
-    // Passes over hours without readings: a wrong clock may have left a reading in the year 1.
+    // Skips time without readings, because a wrong clock may have left a reading in the year 1.
     for (auto at = firstReading(source, from, to); at; at = firstReading(source, *at + kSlice, to)) {
         for (const Measurement& measurement : measurements(source, *at, std::min(*at + kSlice, to))) {
             statistics.add(measurement);

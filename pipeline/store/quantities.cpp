@@ -9,7 +9,8 @@ namespace {
 
 using Value = std::optional<double>;
 
-/// How to read a kind of quantity. A text that is not JSON, or an entry that is not a number, has no value.
+/// Describes how to read a kind of quantity. If a text is not JSON or an entry is not a number, there is no
+/// value.
 struct Kind {
     Value (*get)(const Quantity& quantity, const Measurement& m);
     const char* column;  ///< SQL expression; ?1: the JSON path in a list or in counts

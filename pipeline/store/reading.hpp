@@ -46,9 +46,9 @@ struct Measurement {
     std::optional<double> recomputed;  ///< with reuse: share of tokens that were computed
     int pass = 0;                      ///< pass of a video that repeats, from 0
     std::optional<double> tokenAge;    ///< with reuse: mean age of the tokens, in frames
-    std::optional<double> savedMs;     ///< time saved compared with computing all tokens, if measured lately
+    std::optional<double> savedMs;     ///< time saved compared with all tokens, if measured recently
     std::optional<double> objects;     ///< number of objects, if objects are followed
-    std::map<int, int> objectCounts;   ///< by id of a followed class
+    std::map<int, int> objectCounts;   ///< by class id, for followed classes
 
     int tokensKept() const { return stageTokens.empty() ? tokensIn : stageTokens.back(); }
     /// Returns how many tokens the last block computed. With reuse, all tokens are kept but only changed
@@ -78,7 +78,7 @@ struct ReadingField {
     When when = When::Always;
     bool whole = false;  ///< whether values are whole numbers
     bool csv = true, json = true, mqtt = false;
-    double otherwise = NAN;  ///< published if a reading has no value; NaN: MQTT null, Prometheus nothing
+    double otherwise = NAN;  ///< published for a missing value; NaN: MQTT null, Prometheus nothing
     struct {
         std::optional<Summed> field;
         const char *sum = nullptr, *count = nullptr;  ///< columns of `bucket`; no count: field always present
@@ -121,8 +121,8 @@ struct Event {
     std::string text;
 };
 
-/// A number of a reading that is not in the table of fields, because the number belongs to a class or a
-/// region. Each kind has a row in quantities.cpp.
+/// Identifies a number of a reading that belongs to a class or a region, so it is not in the table of fields.
+/// Each kind has a row in quantities.cpp.
 struct Quantity {
     enum class Kind { ClassShare, RegionTokens, RegionShare, ClassObjects, RegionObjects };
     Kind kind = Kind::ClassShare;

@@ -13,7 +13,7 @@ namespace mpm::pipeline {
 namespace {
 
 // Times are milliseconds since 1970 UTC. The transaction that adds readings also updates the buckets (minutes
-// and hours), so that a few thousand rows show weeks, even after readings are deleted.
+// and hours), so that charts of weeks read few rows, even after readings are deleted.
 constexpr const char* kSchemaSql = R"sql(
 CREATE TABLE source (
   id INTEGER PRIMARY KEY,
@@ -92,7 +92,7 @@ CREATE TABLE setup (
 );
 )sql";
 
-/// The change from a schema to the next. The first release has schema 5; earlier schemas were not released.
+/// SQL that changes a schema to the next. The first release has schema 5; earlier schemas were not released.
 struct Migration {
     std::int64_t to;
     const char* sql;
@@ -125,8 +125,8 @@ std::string bare(const std::string& sql) {
     return result;
 }
 
-/// Returns the SQL of our tables and indexes in a file of this schema. Runs the migrations for this, because
-/// SQLite rewrites a table's SQL if a column is added.
+/// Returns the SQL of the store's tables and indexes in a file of this schema. Runs the migrations in memory
+/// to get the SQL, because SQLite rewrites a table's SQL if a migration adds a column.
 std::vector<std::string> ourStatements(std::int64_t version) {
     sqlite3* raw = nullptr;
     sqlite3_open(":memory:", &raw);
@@ -140,7 +140,7 @@ std::vector<std::string> ourStatements(std::int64_t version) {
     return found;
 }
 
-/// Whether SQLite itself created this SQL, for a key or by ANALYZE.
+/// Whether SQLite created this table or index itself, for a key or by ANALYZE.
 bool isSqlites(const std::string& type, const std::string& sql) {
     return (type == "index" && sql.empty()) || sql == "createtablesqlite_stat1(tbl,idx,stat)" ||
            sql == "createtablesqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)";
@@ -154,7 +154,7 @@ std::int64_t Store::Database::number(const char* pragma) const {
     return read.integer(0);
 }
 
-/// Rejects a file that is not ours before anything is written, because it may belong to another program.
+/// Rejects a file that is not a store, before anything is written, because it may belong to another program.
 void Store::Database::recognise() const {
     const std::int64_t mark = number("PRAGMA application_id"), version = number("PRAGMA user_version");
     if (mark != 0 && mark != kApplication)
@@ -184,8 +184,9 @@ void Store::Database::migrate() {
     transaction.commit();
 }
 
-/// Rejects SQL that is not ours, because triggers, views, generated columns and indexes on expressions are
-/// code, and other tables belong to another program. `version`: 0 if the file has no tables yet.
+/// Rejects a file with other SQL than the store's. Triggers, views, generated columns and indexes on
+/// expressions are code, and other tables belong to another program. `version`: 0 if the file has no tables
+/// yet.
 void Store::Database::checkSchema(std::int64_t version) const {
     Statement rows = prepare("SELECT type, name, coalesce(sql, '') FROM sqlite_schema");
     const std::vector<std::string> ours = ourStatements(version > 0 ? version : std::int64_t{kSchema});

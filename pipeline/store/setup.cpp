@@ -1,4 +1,4 @@
-// Readings of a setup, for a comparison of day and night.
+// Finds and sums the readings of a setup, for a comparison of day and night.
 #include "pipeline/store/database.hpp"
 #include "pipeline/store/day_night_statistics.hpp"
 #include "pipeline/store/number_list.hpp"

@@ -9,7 +9,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr std::int64_t kMostColumns = 4096;  // limit, because each adds a byte to every row of CSV
+constexpr std::int64_t kMostColumns = 4096;  // limit: a column adds a byte to every row of CSV
 constexpr std::int64_t kMinute = 60'000, kHour = 3'600'000;
 
 std::int64_t spanMs(Store::Span span) {
@@ -22,7 +22,7 @@ std::int64_t floorTo(std::int64_t time, std::int64_t span) {
     return time - (rest < 0 ? rest + span : rest);
 }
 
-/// The SQL contains the columns of readingFields(), and the columns that are not a single number.
+/// Returns SQL with the columns of readingFields(), and with the columns that are not a single number.
 std::string insertReadingSql() {
     std::string names = "source, time, frame, stage_tokens, night, class_shares, setup, object_counts",
                 values = "?,?,?,?,?,?,?,?";
@@ -170,7 +170,7 @@ void Store::add(std::int64_t source, const std::vector<Measurement>& measurement
     Database::Transaction transaction(*m_database);
     Statement insert = m_database->prepare(insertReadingSql());
     Statement upsert = m_database->prepare(upsertBucketSql());
-    // Ignores conflicts, because two regions of the same name must not keep a reading out of the store.
+    // Ignores conflicts: if two regions have the same name, the reading should still be stored.
     Statement insertRegion =
         m_database->prepare("INSERT INTO region_reading VALUES(?,?,?,?,?,?) ON CONFLICT DO NOTHING");
     const Measurement* before = nullptr;
@@ -281,7 +281,7 @@ bool Store::apply(const Retention& retention, Millis now, std::int64_t most) {
     const auto oldest = [&](std::chrono::hours kept) { return now - kept; };
     std::int64_t left = most;
     Database::Transaction transaction(*m_database);
-    // Deletes source by source, because the index is by source first and by time second.
+    // Deletes source by source, because the index of readings begins with the source, then has the time.
     const std::vector<std::int64_t> all = sources();
     if (retention.readings.count() > 0) {
         Statement remove = m_database->prepare(
@@ -292,7 +292,7 @@ bool Store::apply(const Retention& retention, Millis now, std::int64_t most) {
         }
     }
     const auto forget = [&](std::int64_t span, std::chrono::hours kept) {
-        if (kept.count() == 0 || left <= 0) return;  // kept for ever, or deleted by a later call
+        if (kept.count() == 0 || left <= 0) return;  // keeps buckets for ever, or leaves them to a later call
         Statement remove =
             m_database->prepare("DELETE FROM bucket WHERE source = ? AND span = ? AND time < ?");
         for (const std::int64_t source : all)
@@ -306,8 +306,8 @@ bool Store::apply(const Retention& retention, Millis now, std::int64_t most) {
 
 std::int64_t Store::exportCsv(std::ostream& out, std::int64_t source, Millis from, Millis to,
                               const std::vector<std::string>& classes) const {
-    // The schedule may change between readings, so the longest list sets the number of columns. Lists that an
-    // older program wrote with decimal commas may be invalid JSON and are ignored.
+    // The schedule may change between readings, so the longest list sets the number of columns. Ignores lists
+    // that are not valid JSON, because older programs could write decimal commas.
     std::string sql =
         "SELECT coalesce(max(CASE WHEN json_valid(stage_tokens) THEN json_array_length(stage_tokens) END), "
         "0), coalesce(max(CASE WHEN json_valid(class_shares) THEN json_array_length(class_shares) END), 0)";

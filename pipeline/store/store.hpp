@@ -37,8 +37,8 @@ public:
     /// Whether this connection may change the file.
     enum class Access { ReadWrite, ReadOnly };
 
-    /// Opens or creates the file, which only the owner may read. Rejects a damaged file, a file with other
-    /// tables, and a symbolic link, without changing them.
+    /// Opens or creates the file, so that only the owner can read it. Rejects a damaged file, a file with
+    /// other tables, and a symbolic link, without changing them.
     explicit Store(const std::string& path, Access access = Access::ReadWrite);
     ~Store();
     Store(Store&&) noexcept;
@@ -49,8 +49,8 @@ public:
     /// Whether the file was moved, removed or replaced after opening. If so, new readings may be lost.
     bool moved() const;
     /// Renames a damaged file to FILE.damaged-TIME, or a file of an unreleased version to FILE.old-TIME, so
-    /// that a new file can be made. Renames the file's log too. Returns the new name; empty if the file is
-    /// good. Throws StoreError if the file cannot be opened or renamed.
+    /// that a new file can be made. Also renames SQLite's log of the file. Returns the new name; empty if the
+    /// file is good. Throws StoreError if the file cannot be opened or renamed.
     static std::string setAside(const std::string& path);
 
     /// Returns the id of a source, and adds the source if it is new. The name must not contain a password.
@@ -58,7 +58,7 @@ public:
 
     std::optional<std::int64_t> findSource(const std::string& name) const;
 
-    /// Adds all measurements. If this throws, adds none. The measurements are on the disk when the call
+    /// Adds all measurements, or none if it throws. The measurements are on the disk when the function
     /// returns.
     void add(std::int64_t source, const std::vector<Measurement>& measurements);
     void addEvent(std::int64_t source, const Event& event);
@@ -73,7 +73,7 @@ public:
     std::vector<QuantitySpan> quantity(std::int64_t source, const std::string& model,
                                        const Quantity& quantity, Millis from, Millis to,
                                        Millis step = std::chrono::minutes(1)) const;
-    /// Stores the present objects for the next run of the program, in place of objects stored before.
+    /// Stores the objects in view, for the next run of the program. Replaces the objects stored before.
     void setObjects(std::int64_t source, const KnownObjects& objects);
     KnownObjects objects(std::int64_t source) const;
     /// Returns events of all sources, newest first.
@@ -97,9 +97,9 @@ public:
     /// Returns the end of the latest hour of all sources; nothing if there are no buckets.
     std::optional<Millis> newest() const;
 
-    /// Deletes data that is older than allowed at `now`. Each kind of data has its own limit, so minutes and
-    /// hours may be kept after their readings are deleted. Deletes at most `most` readings in a call, so that
-    /// no writer waits long. Returns true if more may be left to delete.
+    /// Deletes data that is older than `retention` allows at `now`. Minutes and hours have other limits than
+    /// readings, so they may be kept after their readings are deleted. Deletes at most `most` readings in a
+    /// call, so that writers do not wait long. Returns true if there may be more to delete.
     bool apply(const Retention& retention, Millis now, std::int64_t most = INT64_MAX);
 
     /// Writes the measurements in [from, to) as CSV with a head line, and returns their number. `classes`:
@@ -141,14 +141,16 @@ struct CsvExtras {
     }
 };
 
-/// Return the head and a line of a CSV (of exportCsv(), or tokens.csv of `mpm run`), without a line break.
+/// csvHead() returns the line of column names, csvLine() a line of values, without a line break. For
+/// exportCsv() and tokens.csv of `mpm run`.
 std::string csvHead(int stages, const std::vector<std::string>& classNames, CsvExtras extras = {});
 std::string csvLine(const Measurement& measurement, int stages, int classes, CsvExtras extras = {});
 
 /// Returns a value as text, as a whole number if the field is whole.
 std::string fieldText(const ReadingField& field, double value);
 
-/// Returns text like 2026-01-31T23:59:59.123Z. A time outside the years 0 to 9999 becomes the nearest inside.
+/// Returns text like 2026-01-31T23:59:59.123Z. If the time is outside the years 0 to 9999, returns the
+/// nearest time in these years.
 std::string timeText(Millis time);
 
 }  // namespace mpm::pipeline

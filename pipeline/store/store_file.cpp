@@ -48,7 +48,7 @@ std::string asideName(const std::string& path, const char* why) {
     return name;
 }
 
-/// Renames a file. Fails if `to` exists, unless the file system cannot check that.
+/// Renames a file. Fails if `to` exists. Some file systems cannot check this, and replace `to`.
 bool moveTo(const std::string& from, const std::string& to) {
     return renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0 ||
            (errno == EINVAL && std::rename(from.c_str(), to.c_str()) == 0);
@@ -65,7 +65,7 @@ std::string withoutLinks(const std::string& path) {
 }
 
 FileId prepareFile(const std::string& path) {
-    // Opens only a new file, because closing a file that SQLite has open would drop SQLite's locks.
+    // Does not open an existing file: if SQLite has the file open, close() would release SQLite's locks.
     const int made = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (made >= 0) close(made);
     if (made < 0 && errno != EEXIST) refuse(path, std::strerror(errno));

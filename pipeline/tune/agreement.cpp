@@ -37,12 +37,13 @@ bool matches(const Detection& a, const Detection& b) {
     return a.label == b.label && both >= kLeast * (a.box.area() + b.box.area() - both);
 }
 
-/// Returns the agreement if at least one output is empty or constant: 1 if both are, else 0.
+/// Returns the agreement of two outputs if at least one is empty or constant: 1 if both are, else 0. `first`,
+/// `second`: whether the first and the second output is empty or constant.
 double without(bool first, bool second) {
     return first && second ? 1 : 0;
 }
 
-/// Returns `agreement`; 0 if it is not finite, because an output has a value that is not finite.
+/// Returns `agreement`, or 0 if it is not finite, which happens if an output has NaN or infinity.
 double orNone(double agreement) {
     return std::isfinite(agreement) ? agreement : 0;
 }
@@ -128,7 +129,7 @@ cv::Mat Agreement::comparable(const Network& network, const cv::Mat& output) con
 
 TokenRows Agreement::rowsOf(const Network& network, const cv::Mat& values) const {
     const OutputFacts facts = network.outputFacts();
-    if (values.dims == 4) {  // channels come first; each place is a row
+    if (values.dims == 4) {  // channels come first; makes a row of each pixel
         const cv::Mat planes(values.size[1], static_cast<int>(values.total() / values.size[1]), CV_32F,
                              const_cast<float*>(values.ptr<float>()));
         return {planes.t(), 0, planes.cols};

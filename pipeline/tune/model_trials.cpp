@@ -25,8 +25,8 @@ public:
         }
     }
 
-    /// Runs all tokens on at least kFewestTuneImages images, and on more in the first quarter of the time.
-    /// The first forward is a warm-up.
+    /// Runs all tokens on at least kFewestTuneImages images, and on further images until a quarter of the
+    /// time has passed. The first forward is a warm-up.
     void addReferences(const Watcher& watcher, const Stopwatch& watch, double limit) {
         applyMethod(m_network, kAllTokens, m_own);
         const cv::Mat output = forward(0).front();
@@ -121,7 +121,7 @@ void checkResult(const Network& network, const TuneResult& result) {
 
 ModelTuning tuneModel(Network& network, const std::vector<cv::Mat>& images, const TuneGoal& goal,
                       double seconds, const Watcher& watcher) {
-    if (watcher.stopped()) rejectNothing(true);  // perhaps while the images were read
+    if (watcher.stopped()) rejectNothing(true);  // the user may have stopped the reading of images
     if (images.size() < kFewestTuneImages) rejectImages(images.size());
     const Stopwatch watch;
     ModelTrials trials(network, images);
@@ -142,8 +142,8 @@ ModelTuning tuneModel(Network& network, const std::vector<cv::Mat>& images, cons
 
 namespace {
 
-/// The blocks before which tokens merge: of 12 blocks, every `step`th from `first` to `last`; in proportion
-/// at other depths.
+/// The blocks before which tokens merge: every `step`th block from `first` to `last` for an encoder of 12
+/// blocks, blocks in proportion for another depth.
 struct Span {
     int first, last, step;
 };
@@ -154,10 +154,11 @@ constexpr Span kUsual{1, 9, 2}, kEvery{1, 9, 1}, kFirst{1, 7, 1}, kLate{3, 9, 2}
 struct Row {
     const char* method;  ///< a share, such as "0.4": "mpm:pairs=0.4,by=keys..."; "0.3 mlp": before the MLP
     Span span;
-    double share = 0;  ///< of the tokens, for ToMe: r at 12 blocks; the same total at other depths
+    double share = 0;  ///< for ToMe: r as a share of the tokens at 12 blocks; scaled at other depths
 };
 
-/// The candidates, the likeliest first. A share in the first column is of pairs, merged in the way of gentle.
+/// The candidates, the most promising first. A number in the first column is a share of pairs, which merge as
+/// in the method gentle.
 const Row kTable[] = {{"0.4", kUsual},       {"0.2", kUsual},       {"0.6", kUsual},       {"mpm", {2, 5, 3}},
                       {"tome", kOwn, 0.025}, {"0.3", kUsual},       {"0.5", kUsual},       {"0.2", kEvery},
                       {"0.6", kWide},        {"mpm", {5, 5, 1}},    {"tome", kOwn, 0.05},  {"0.4", kEarly},
@@ -165,7 +166,8 @@ const Row kTable[] = {{"0.4", kUsual},       {"0.2", kUsual},       {"0.6", kUsu
                       {"0.3", kEvery},       {"last-keys", kUsual}, {"tome", kOwn, 0.075}, {"algm", kOwn},
                       {"0.6", kEarly}};
 
-/// Returns the blocks of a row: unchanged for the paper's schedule, in proportion to the depth for others.
+/// Returns the blocks of a row, in proportion to the encoder's depth. Does not scale the blocks of "mpm",
+/// which are the paper's.
 std::vector<int> blocksOf(const Row& row, int blocks) {
     const Span& span = row.span;
     const bool paper = std::string(row.method) == "mpm";

@@ -32,7 +32,7 @@ inline const AgreementText& textOf(AgreementKind kind) {
 /// Whether an output has a single channel in the image's shape, for example depth.
 bool isMap(const Network& network, const cv::Mat& output);
 
-/// Returns the agreement on an image: usually 0 to 1; of maps also less than 0.
+/// Returns the agreement on an image, from 0 to 1; the agreement of maps may also be below 0.
 double labelAgreement(const cv::Mat& full, const cv::Mat& other);
 double mapAgreement(const cv::Mat& full, const cv::Mat& other);
 /// Returns the mean of two shares: the shares of boxes in `full` and in `other` that have a match. A box has
@@ -47,8 +47,8 @@ struct TokenRows {
     bool isImage(int row) const { return row >= special && row < special + image; }
 };
 
-/// Means over the outputs with all tokens: a mean of all image rows, and for each other row a mean over
-/// images.
+/// Means over the outputs with all tokens: a mean over the image rows of all images, and for each other row a
+/// mean over images.
 class RowMeans {
 public:
     void add(const TokenRows& full);
@@ -62,7 +62,7 @@ private:
     double m_imageRows = 0, m_images = 0;
 };
 
-/// The agreement of outputs with the outputs of all tokens, which must be added first.
+/// The agreement of outputs with the outputs of all tokens. The caller must first add the latter.
 class Agreement {
 public:
     /// Adds the next image's outputs of all tokens; a detector has several outputs. `size`: size of the
@@ -93,26 +93,26 @@ struct ModelTuning {
     Precision precision = Precision::F32;
 };
 
-/// Runs each image with all tokens once, then the candidates. The last method remains set in the network.
-/// Throws MeasureError: Input if there are too few images or no block can merge, Failed if the time is over
-/// before anything was compared.
+/// Runs each image with all tokens once, then the candidates. Leaves the method of the final run set in the
+/// network. Throws MeasureError: Input if there are too few images or no block can merge, Failed if the time
+/// is over before any comparison.
 ModelTuning tuneModel(Network& network, const std::vector<cv::Mat>& images, const TuneGoal& goal,
                       double seconds, const Watcher& watcher = {});
 
 /// Returns candidates for an encoder with this number of blocks and of image tokens (in each window). The
-/// likeliest candidates are first, because the time may end early. Each merges before at least one block.
+/// most promising candidates are first, because the time may be too short for all. Each candidate merges.
 std::vector<Method> tuneCandidates(int blocks, int tokens);
 
-/// A selection of at most `most` of the added images, at equal distances. Images of a single colour are only
-/// counted.
+/// Selects at most `most` of the added images, at equal distances. Counts images of a single colour, but does
+/// not select them.
 class ImagePicker {
 public:
     explicit ImagePicker(int most) : m_most(static_cast<size_t>(most)) {}
 
     void add(const cv::Mat& image);
     bool full() const { return m_kept.size() >= m_most; }
-    /// Returns the images in such an order that for any n, the first n are spread about evenly over all
-    /// images.
+    /// Returns the images in such an order that, for any n, the first n images are spread about evenly over
+    /// all images.
     std::vector<cv::Mat> images() const;
     int seen() const { return m_seen; }
     int blank() const { return m_blank; }

@@ -70,10 +70,10 @@ private:
         return m_result.stopped || m_work.seconds() + m_longest > m_limit;
     }
 
-    /// Runs the candidates on an image; also runs the model with all tokens before, between and after them,
-    /// so that neither a slow run nor a machine that slows down affects the choice. Returns false if the time
-    /// or the watcher ends the tuning during this image; the image's results are then discarded, unless it is
-    /// the first image.
+    /// Runs the candidates on an image. Also runs the model with all tokens before, between and after the
+    /// candidates, so that a slow run or a machine that slows down does not affect the choice. Returns false
+    /// if the time or the watcher ends the tuning during this image. Then discards the image's results, but
+    /// keeps those of the first image.
     bool measure(size_t image) {
         std::vector<double> fulls;
         std::vector<std::pair<size_t, Trial>> trials;
@@ -93,8 +93,9 @@ private:
         constexpr size_t kInTurn = 3;
         for (size_t i = 0; i < m_alive.size(); ++i) {
             if ((i % kInTurn == 0 && !runFull(image, fulls)) || over()) return false;
-            // Each image has another order, and every second image the reverse order. The first image has the
-            // order of the table, in case there is no time for all candidates.
+            // Runs the candidates in another order for each image, and in reverse for every second image.
+            // Uses the order of the table for the first image, because there may be no time for all
+            // candidates.
             const size_t place = (image % 2 == 0 ? i : m_alive.size() - 1 - i) + image / 2;
             const size_t row = m_alive[place % m_alive.size()];
             if (const std::optional<Trial> trial = m_work.trial(m_result.rows[row].method, image))
@@ -135,8 +136,9 @@ private:
         return static_cast<std::int64_t>(trials);
     }
 
-    /// Keeps half of the candidates. First come those that no other candidate beats, then those that only the
-    /// former beat, and so on. Of the last group, keeps those nearest to the goal.
+    /// Keeps half of the candidates. First keeps the candidates that no other candidate beats, then those
+    /// that no other of the remaining candidates beats, and so on. Of the last such group, keeps the
+    /// candidates nearest to the goal.
     void halve() {
         const size_t wanted = keptOf(m_alive.size());
         std::vector<size_t> left = m_alive, kept;

@@ -1,5 +1,5 @@
-// The choice of a method by speed and agreement, both measured against all tokens, in rounds that halve the
-// candidates.
+// Chooses a method by speed and agreement, both compared with all tokens. Works in rounds; each round keeps
+// half of the candidates.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ struct TuneGoal {
 /// The result of a candidate on an image.
 struct Trial {
     double ms = 0, agreement = 0;
-    double kept = 1;          ///< share of the image tokens that the last merge leaves
+    double kept = 1;          ///< share of the image tokens that remains after the last merge
     std::vector<int> tokens;  ///< tokens of the image that each block computes
 };
 
@@ -37,23 +37,23 @@ struct TuneRow {
     std::vector<double> tokens;  ///< tokens that each block computes, summed over images
 
     size_t images() const { return times.size(); }
-    double speed() const { return 1 / quantile(times, 0.5); }  ///< times as fast as all tokens
+    double speed() const { return 1 / quantile(times, 0.5); }  ///< factor compared with all tokens
     double agreement() const { return mean(agreements); }
-    double worst() const;  ///< mean agreement of the worst tenth of the images (at least of an image)
+    double worst() const;  ///< mean agreement of the worst tenth of the images, at least one image
     std::vector<double> meanTokens() const;
     bool merged() const;  ///< whether any image has merged tokens
 };
 
 struct TuneResult {
     std::vector<TuneRow> rows;      ///< all candidates; images() is 0 if not measured
-    std::vector<size_t> front;      ///< rows of the last round that no other beats, fastest first
+    std::vector<size_t> front;      ///< rows of the last round that no other row beats, fastest first
     std::optional<size_t> best;     ///< the row that reaches the goal; always faster than all tokens
     std::optional<size_t> nearest;  ///< if there is no best row: the row closest to the goal
     double fullMs = 0;              ///< median time with all tokens
-    bool complete = false;          ///< false if stopped or out of time
-    bool stopped = false;           ///< by the user
+    bool complete = false;          ///< false if stopped early
+    bool stopped = false;           ///< whether the user stopped the tuning
 
-    /// Returns the time of a row, scaled to the conditions of fullMs.
+    /// Returns the time of a row in ms, computed from fullMs and the row's speed.
     double ms(const TuneRow& row) const { return fullMs / row.speed(); }
 };
 

@@ -7,7 +7,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr std::size_t kMostWaiting = 100;  // limit for a rule
+constexpr std::size_t kMostWaiting = 100;  // largest number of waiting alerts of a rule
 
 void checkRule(const AlertRule& rule) {
     CV_Check(rule.name.size(), !rule.name.empty(), "name: must not be empty");
@@ -54,7 +54,8 @@ std::optional<double> countOf(const AlertRule& rule, const AlertInput& input) {
     return count;
 }
 
-/// Returns the seconds of the stay that the rule checks; nothing if the object has no such stay.
+/// Returns the seconds of the object's stay in the rule's region. Returns nothing if the object was not in
+/// the region or the rule is about another class.
 std::optional<double> stayOf(const AlertRule& rule, const AlertInput& input, const ObjectPresence& object) {
     const auto& stays = rule.of == AlertRule::Of::ObjectLeft ? object.left : object.stays;
     const auto found = stays.find(rule.region);
@@ -117,7 +118,7 @@ std::optional<double> valueFor(const AlertRule& rule, const AlertInput& input) {
         case AlertRule::Of::ObjectStays:
             return longestStay(rule, input);
         case AlertRule::Of::ObjectLeft:
-            break;  // an event, not a state
+            break;  // update() handles objects that leave
     }
     return std::nullopt;
 }
@@ -141,7 +142,7 @@ void AlertWatch::findObjects(const AlertRule& rule, const AlertInput& input, Sta
         const auto stay = stayOf(rule, input, object);
         if (!stay || !fulfilled(rule, *stay)) continue;
         known.insert(object.id);
-        // A stay that exceeded the threshold before a restart of the program is not reported again.
+        // Does not report a stay again that exceeded the threshold before the program was restarted.
         const auto before = object.before.find(rule.region);
         const bool old = rule.of == AlertRule::Of::ObjectStays && rule.above &&
                          before != object.before.end() && before->second > rule.threshold;
@@ -163,7 +164,7 @@ std::set<std::int64_t> AlertWatch::waiting() const {
 }
 
 std::vector<Alert> AlertWatch::update(const AlertInput& input, Clock::time_point now) {
-    if (input.source != m_source)  // a new source has other objects
+    if (input.source != m_source)  // ids of objects are different in a new source
         for (State& state : m_states)
             state.objects.clear(), state.waiting.clear();
     m_source = input.source;

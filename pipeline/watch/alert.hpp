@@ -14,16 +14,16 @@
 namespace mpm::pipeline {
 
 struct AlertRule {
-    /// The value that is checked. Objects: the number of objects. ObjectStays: the stay of each object so
-    /// far. ObjectLeft: the stay of each object that leaves.
+    /// The value that the rule checks. Objects: the number of objects. ObjectStays: seconds for which each
+    /// object has been in the region so far. ObjectLeft: seconds for which an object that left was there.
     enum class Of { Tokens, ClassShare, Luminance, SourceDown, Objects, ObjectStays, ObjectLeft };
 
     std::string name;
     Of of = Of::Tokens;
     std::string region;             ///< empty: the whole image; not used for Luminance and SourceDown
     std::string source;             ///< empty: every source
-    int fromHour = 0, toHour = 24;  ///< local hours in which the rule applies, 0..24; may span midnight
-    std::string label;              ///< name of the class; for objects, empty means every class
+    int fromHour = 0, toHour = 24;  ///< local hours of the rule, 0..24; may span midnight
+    std::string label;              ///< name of the class; for objects, empty: every class
     bool above = true;              ///< false: alert below the threshold
     double threshold = 0;  ///< tokens, share or luminance (0..1), objects, seconds; unused for SourceDown
     std::chrono::milliseconds hold{0};
@@ -43,14 +43,14 @@ struct ObjectPresence {
     std::map<std::string, double> before;  ///< seconds of each of `stays` before the program started
 };
 
-/// Values that rules check. If a value is absent, the rules that check it keep their state.
+/// Values that rules check. If a value is absent, the rules for this value keep their state.
 struct AlertInput {
     std::string source;
     std::optional<int> hour;  ///< of the local day, 0..23; absent: rules of all hours apply
     std::optional<int> tokens;
     std::optional<double> luminance;
     std::vector<std::string> labels;     ///< names by class id
-    std::vector<std::string> ownLabels;  ///< the model's names, if the user has others; rules may use either
+    std::vector<std::string> ownLabels;  ///< the model's names, if `labels` are the user's; rules may use all
     std::vector<double> classShares;     ///< of the whole image
     std::vector<RegionReading> regions;
     std::optional<std::map<int, int>> objectCounts;  ///< of the whole image, by class id
@@ -65,12 +65,12 @@ struct Alert {
     std::int64_t object = 0;  ///< the object whose stay raised the alert; 0: no single object
 };
 
-/// The rules for a source and their state. `now` is from a clock that never jumps.
+/// The rules for a source and their state. `now` must come from a steady clock.
 class AlertWatch {
 public:
     using Clock = std::chrono::steady_clock;
 
-    /// More rules would delay every reading.
+    /// A limit, because many rules would delay every reading.
     static constexpr std::size_t kMostRules = 200;
 
     /// Throws cv::Exception if a rule is invalid or there are too many rules. Unchanged rules keep their
@@ -78,8 +78,8 @@ public:
     void setRules(const std::vector<AlertRule>& rules);
     const std::vector<AlertRule>& rules() const { return m_rules; }
 
-    /// Returns alerts for conditions that have now been true for `hold`. A condition that remains true is
-    /// reported once. Alerts of objects wait for the end of a cool-down and are then returned together.
+    /// Returns an alert for each condition that has been true for `hold`, once for as long as the condition
+    /// stays true. Keeps alerts of objects until the end of a cool-down, and then returns them together.
     std::vector<Alert> update(const AlertInput& input, Clock::time_point now);
 
     /// Returns the objects whose alerts wait for the end of a cool-down.
@@ -88,9 +88,9 @@ public:
 private:
     struct State {
         std::optional<Clock::time_point> since;  ///< when the condition became true
-        std::optional<Clock::time_point> told;   ///< time of the last alert
+        std::optional<Clock::time_point> told;   ///< time of the latest alert
         bool open = false;                       ///< whether an alert was raised since `since`
-        std::set<std::int64_t> objects;          ///< ids of objects whose present stay fulfils the rule
+        std::set<std::int64_t> objects;          ///< ids of objects whose stay currently fulfils the rule
         std::vector<Alert> waiting;              ///< alerts of objects; of each frame, the longest stay first
     };
     static void findObjects(const AlertRule& rule, const AlertInput& input, State& state);

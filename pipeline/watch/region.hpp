@@ -24,7 +24,7 @@ struct RegionReading {
     int patches = 0;                  ///< patches whose middle is inside
     int tokens = 0;                   ///< kept tokens with a patch inside
     std::vector<double> classShares;  ///< shares of the region's visible pixels by class id; may be empty
-    std::map<int, int> objects = {};  ///< number of objects inside, by id of a followed class
+    std::map<int, int> objects = {};  ///< number of objects inside, by id of followed classes
 };
 
 /// Returns the reading of the region of this name; null if there is none.
@@ -38,8 +38,8 @@ inline const RegionReading* readingOf(const std::vector<RegionReading>& readings
 bool contains(const Polygon& outline, cv::Point2d point);
 
 /// Measures a region. `labels`: CV_8U or CV_16U ids, or empty for no shares. `map`: CV_32S, the cluster of
-/// each image token, row by row of `grid`. `seen`: from seenThrough(); shares ignore masked pixels, but
-/// masked patches are counted like others.
+/// each image token, row by row of `grid`. `seen`: from seenThrough(). Shares ignore masked pixels, but
+/// `patches` and `tokens` include masked patches.
 RegionReading readRegion(const Region& region, const cv::Mat& labels, const cv::Mat& map, cv::Size grid,
                          int classes, const cv::Mat& seen = {});
 

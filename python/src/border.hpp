@@ -1,5 +1,5 @@
-// The C boundary that implements mpm_model.h: exceptions become a status and a message, matrices become
-// arrays.
+// Helpers for the functions of mpm_model.h, which convert exceptions to a status and a message, and matrices
+// to arrays.
 #pragma once
 
 #include <cstring>
@@ -21,7 +21,7 @@ namespace mpm::python {
 
 using Json = nlohmann::json;
 
-/// Thrown for a value that is never valid; becomes ValueError in Python.
+/// Thrown for an invalid value; becomes ValueError in Python.
 class WrongValue : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -65,7 +65,7 @@ int guarded(char** error, const Body& body) noexcept {
     }
 }
 
-/// Returns a matrix over the array's memory. If `channels`, the last of three axes becomes the channels.
+/// Returns a matrix that uses the array's memory. If `channels`, the last of three axes becomes the channels.
 cv::Mat matrixOf(const mpm_array& array, bool channels = false);
 
 /// `matrix`: must be continuous.

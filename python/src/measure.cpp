@@ -1,4 +1,4 @@
-// The work of mpm.bench, mpm.evaluate, mpm.tune and mpm.join.
+// The functions behind mpm.bench, mpm.evaluate, mpm.tune and mpm.join.
 #include "base/stopwatch.hpp"
 #include "models/onnx/inspect.hpp"
 #include "models/onnx/io/read.hpp"
@@ -103,7 +103,7 @@ pipeline::EvalRequest requestOf(const Json& options) {
     return request;
 }
 
-/// Picks among the given images and the images of a source, which is read for at most `seconds`.
+/// Picks images for tuning among `given` and the images of a source. Reads the source for at most `seconds`.
 std::vector<cv::Mat> pick(const std::vector<cv::Mat>& given, const std::string& address, double seconds,
                           const pipeline::Watcher& watcher) {
     pipeline::ImagePicker picker(pipeline::kTuneImages);

@@ -77,7 +77,7 @@ MPM_C_API int mpm_result_mask(const mpm_result* result, int object, mpm_array* a
 MPM_C_API int mpm_result_overlay(const mpm_result* result, const mpm_array* image, mpm_buffer** drawn,
                                  char** error);
 
-/* --- Networks in this library's OpenCV, for a cv2 that cannot have our operators --- */
+/* --- Networks in this library's OpenCV, for a cv2 without MPM's operators --- */
 
 /* Fails if the file cannot be read or needs a newer version of this library. */
 MPM_C_API int mpm_network_check(const char* path, char** error);
@@ -86,7 +86,7 @@ MPM_C_API int mpm_network_open(const char* path, mpm_network** network, char** e
 MPM_C_API void mpm_network_free(mpm_network* network);
 /* Returns a JSON list of the layers whose outputs are not connected. */
 MPM_C_API char* mpm_network_outputs(const mpm_network* network);
-/* name: "" for the only input. Copies the numbers. */
+/* name: "" for the only input. Copies the values of `input`. */
 MPM_C_API int mpm_network_set_input(mpm_network* network, const char* name, const mpm_array* input,
                                     char** error);
 /* Computes the outputs of the `count` layers with these names. Writes a buffer for each layer. */
@@ -115,7 +115,7 @@ MPM_C_API int mpm_image_write(const char* path, const mpm_array* image, char** e
 
 /* --- Sources, as for `mpm run` --- */
 
-/* Called between steps; with total = 0, only asks whether to continue. A nonzero result ends the work. */
+/* Called between steps. If total is 0, only asks whether to continue. A nonzero result ends the work. */
 typedef int (*mpm_progress)(long long done, long long total);
 
 typedef struct mpm_source mpm_source;
@@ -126,7 +126,7 @@ MPM_C_API void mpm_source_free(mpm_source* source);
  * not be read, writes the reasons to `skipped`. */
 MPM_C_API int mpm_source_next(mpm_source* source, mpm_buffer** image, char** name, char** skipped,
                               mpm_progress progress, char** error);
-/* Returns the time of the last frame, in seconds of the source's clock. */
+/* Returns the time of the latest frame, in seconds of the source's clock. */
 MPM_C_API double mpm_source_seconds(const mpm_source* source);
 
 /* --- Functions that write a report in JSON --- */

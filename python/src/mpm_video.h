@@ -1,5 +1,5 @@
-/* Functions of the wheel's library only. This library lacks OpenCV's video module, so the user of the library
- * provides videos. */
+/* Functions that only the wheel's library has. This library lacks OpenCV's video module, so the caller
+ * provides functions that read videos. */
 #ifndef MPM_VIDEO_H
 #define MPM_VIDEO_H
 

@@ -1,4 +1,4 @@
-// Networks for a cv2 that cannot have our operators.
+// Networks in this library's OpenCV, for a cv2 in which MPM's operators cannot be registered.
 #include <map>
 
 #include <mpm/read_net.hpp>
@@ -9,7 +9,7 @@ using namespace mpm::python;
 
 struct mpm_network {
     cv::dnn::Net net;
-    std::map<std::string, cv::Mat> inputs;  ///< kept, because the network refers to their memory
+    std::map<std::string, cv::Mat> inputs;  ///< the network refers to the memory of these matrices
 };
 
 int mpm_network_check(const char* path, char** error) {
@@ -40,7 +40,7 @@ int mpm_network_forward(mpm_network* network, const char* const* names, int coun
                         char** error) {
     return guarded(error, [&] {
         std::vector<std::string> layers(names, names + count);
-        for (std::string& layer : layers)  // "" names the last output, as forward() without a name does
+        for (std::string& layer : layers)  // "" is the last output, as in cv2's forward("")
             if (layer.empty()) layer = network->net.getUnconnectedOutLayersNames().back();
         std::vector<cv::Mat> found;
         network->net.forward(found, layers);

@@ -18,8 +18,8 @@ using pipeline::OutputKind;
 
 namespace {
 
-/// Copies image `index` of a batch, without the batch axis. Copies because the next forward overwrites the
-/// network's output.
+/// Returns a copy of image `index` of a batch, without the batch axis. A copy, because the next forward
+/// overwrites the network's output.
 cv::Mat featuresOf(const cv::Mat& output, int index) {
     std::vector<cv::Range> one(output.dims, cv::Range::all());
     one[0] = {index, index + 1};
@@ -109,7 +109,7 @@ void Segmenter::addTracks(std::vector<Detection> found, cv::Size image, const Fo
 }
 
 int Segmenter::idOf(const std::string& stream) {
-    constexpr size_t kMostStreams = 64;  // the encoder keeps the state of as many
+    constexpr size_t kMostStreams = 64;  // the encoder keeps the state of 64 streams
     const auto known = std::find_if(m_streams.begin(), m_streams.end(),
                                     [&](const auto& entry) { return entry.first == stream; });
     if (known == m_streams.end())
@@ -131,7 +131,7 @@ std::vector<Result> Segmenter::run(const std::vector<cv::Mat>& images,
                                    const std::vector<std::string>& streams,
                                    const std::vector<Follow>& follow) {
     return with([&](pipeline::Network& network) {
-        constexpr int kPadding = 1 << 19;  // first id of the streams of images that only fill a batch
+        constexpr int kPadding = 1 << 19;  // ids from here on are for images that only fill a batch
         std::vector<int> ids;
         for (size_t i = 0; i < images.size(); ++i)
             ids.push_back(streams.empty() ? static_cast<int>(i) : idOf(streams[i]));

@@ -62,7 +62,7 @@ public:
     std::vector<Result> run(const std::vector<cv::Mat>& images, const std::vector<std::string>& streams,
                             const std::vector<Follow>& follow = {});
 
-    /// With reuse, the next image of this stream is computed completely.
+    /// Forgets the earlier images of this stream, so that reuse computes the next image completely.
     void forget(const std::string& stream);
 
     /// Calls `body` with the network, while no other thread uses the network.

@@ -9,7 +9,8 @@ namespace {
 
 std::int64_t disabled = 0;
 
-/// Returns the targets of the processor. GCC's functions also check whether the system saves the registers.
+/// Returns the targets of the processor. __builtin_cpu_supports() also checks whether the operating system
+/// saves the wide registers.
 std::int64_t ofProcessor() {
     __builtin_cpu_init();
     std::int64_t targets = HWY_EMU128 | HWY_SCALAR;
@@ -39,7 +40,7 @@ std::int64_t SupportedTargets() {
 
 void DisableTargets(std::int64_t targets) {
     disabled = targets;
-    // The next call of a kernel chooses again.
+    // Makes the next call of a kernel choose the target again.
     GetChosenTarget().DeInit();
 }
 

@@ -1,5 +1,5 @@
 // Replacements for parts that the wheel leaves out, because Debian has only shared libraries for them: fonts
-// (text is drawn in OpenCV's strokes) and the filter of system calls.
+// (the wheel draws text in OpenCV's Hershey font) and the filter of system calls.
 #include "base/sandbox.hpp"
 #include "pipeline/draw/font.hpp"
 

@@ -22,7 +22,7 @@ struct Facet {
 
 struct Actor {
     uchar label = 0;
-    std::int64_t id = 0;         ///< 1 or more; the same while the actor is in the street
+    std::int64_t id = 0;         ///< 1 or more; does not change while the actor is in the street
     cv::Vec3f centre;            ///< on the ground
     cv::Vec3f forward{0, 0, 1};  ///< unit vector along the ground
     float length = 1, width = 1, height = 1;

@@ -27,7 +27,8 @@ void addBall(Actor& actor, const cv::Vec3f& centre, float radius, const cv::Vec3
              const cv::Vec3f& eye) {
     const cv::Vec3f view = unit(centre - eye), right = unit(cv::Vec3f(0, 1, 0).cross(view)),
                     up = view.cross(right);
-    // Three bands from bottom to top with different normals, so that light from the sky shades the ball.
+    // Makes three bands from bottom to top with different normals, so that the upper band gets more light
+    // from the sky.
     for (int band = 0; band < 3; ++band) {
         const float low = -1.5708f + 1.0472f * static_cast<float>(band), high = low + 1.0472f;
         Facet facet;

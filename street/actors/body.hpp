@@ -1,4 +1,4 @@
-// The parts of which actors are built.
+// Functions that build the parts of actors.
 #pragma once
 
 #include "street/actors/actor.hpp"

@@ -25,7 +25,7 @@ struct Camera {
         return {centre.x + focal * view[0] / view[2], centre.y - focal * view[1] / view[2]};
     }
 
-    /// Returns the ray through a pixel, in world directions; its component along the view is 1.
+    /// Returns the ray through a pixel, in world coordinates. The ray's component along the view is 1.
     cv::Vec3f ray(float u, float v) const {
         const float x = (u - centre.x) / focal, y = (centre.y - v) / focal;
         const float cy = std::cos(yaw), sy = std::sin(yaw), cp = std::cos(pitch), sp = std::sin(pitch);

@@ -74,7 +74,7 @@ struct ParkedCar {
 struct Layout {
     uint64_t seed = 0;
     Camera camera;
-    float roadHalf = 4, pavement = 3, kerb = 0.12f, end = 95;  ///< end: z of the houses across the street
+    float roadHalf = 4, pavement = 3, kerb = 0.12f, end = 95;  ///< end: z of the houses at the street's end
     bool centreLine = true, crossing = false;
     float crossingZ = 16;
     float sunTurn = 0;  ///< angle between the street and north, radians

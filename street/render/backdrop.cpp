@@ -19,7 +19,7 @@ cv::Vec3f pointAt(const Gbuffer& buffer, int y, int x) {
                                  buffer.depth.at<float>(y, x);
 }
 
-/// Computes value(y, x) for every step-th pixel, and enlarges the result to all pixels.
+/// Computes value(y, x) for every step-th pixel across and down, and enlarges the result to all pixels.
 template <typename Value>
 cv::Mat coarse(const Gbuffer& buffer, int step, Value value) {
     const cv::Size size((buffer.size().width + step - 1) / step, (buffer.size().height + step - 1) / step);

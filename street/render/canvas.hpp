@@ -40,7 +40,7 @@ struct Light {
 class Occluders {
 public:
     explicit Occluders(const Layout& layout);
-    /// Returns 1 in full sun, 0 in shadow, values in between under the crowns of trees.
+    /// Returns 1 in full sun, 0 in the shadow of a house, a value in between under the crown of a tree.
     float sunAt(const cv::Vec3f& point, const cv::Vec3f& toSun) const;
 
 private:
@@ -93,12 +93,12 @@ cv::Mat lampMap(const Layout& layout, const Gbuffer& buffer, int step);
 Backdrop lightStreet(const Stage& stage, const Gbuffer& buffer, const Sky& sky, const cv::Mat& lamps,
                      int samples, const std::vector<Actor>& parked);
 
-/// Paints the shadows under actors and the light of their lamps on the road. To be called before actors are
+/// Paints the shadows under actors and the light of their lamps on the road. Must be called before actors are
 /// painted.
 void paintGroundEffects(const Stage& stage, const Backdrop& backdrop, const std::vector<Actor>& actors,
                         cv::Mat& image);
 
-/// Paints the glare of lamps. To be called after everything else is painted.
+/// Paints the glare of lamps. Must be called last, because glare covers actors.
 void paintGlare(const Stage& stage, const Backdrop& backdrop, const std::vector<Actor>& actors,
                 cv::Mat& image);
 
@@ -108,13 +108,14 @@ struct Sprite {
     cv::Mat depth;   ///< CV_32F, infinite outside of the actor
 };
 
-/// Renders a lit actor alone, in fine pixels. The corner of the area is a multiple of `align`.
+/// Renders a lit actor without the street, in fine pixels. The upper left corner of the area is a multiple of
+/// `align`.
 Sprite renderSprite(const Stage& stage, const Actor& actor, cv::Size fineSize, int align);
 
 /// Paints an actor over a frame that began as a copy of the backdrop.
 void paintActor(const Sprite& sprite, const Backdrop& backdrop, uchar label, cv::Mat& image, cv::Mat& labels);
 
-/// Paints an actor into the fine maps. Only for actors that never move.
+/// Paints an actor into the fine maps of the backdrop. Only for actors that never move.
 void paintFine(const Stage& stage, const Actor& actor, cv::Mat& fine, cv::Mat& labels, cv::Mat& depth);
 
 }  // namespace mpm::street

@@ -29,8 +29,8 @@ bool toFrame(const Stage& stage, const std::vector<cv::Vec3f>& points, int sampl
     return true;
 }
 
-/// Returns a soft mask (CV_8U) of the convex hull of points in a frame, and sets `area` to its place. Returns
-/// an empty mask if the hull is out of sight. `metres`: width of the soft edge.
+/// Returns a soft mask (CV_8U) of the convex hull of points in a frame, and sets `area` to the mask's place.
+/// Returns an empty mask if the hull is out of sight. `metres`: width of the soft edge.
 cv::Mat softMask(const Stage& stage, const Backdrop& backdrop, const Actor& actor,
                  const std::vector<cv::Vec3f>& points, float metres, cv::Rect& area) {
     std::vector<cv::Point> pixels, hull;
@@ -52,7 +52,7 @@ cv::Mat softMask(const Stage& stage, const Backdrop& backdrop, const Actor& acto
     return mask;
 }
 
-/// Darkens ground pixels in proportion to the mask; the factor is at least `rest`. `sunOnly`: also in
+/// Darkens ground pixels in proportion to the mask; `rest` is the factor at full mask. `sunOnly`: also in
 /// proportion to the direct sun at the pixel.
 void darken(const Backdrop& backdrop, const cv::Mat& mask, cv::Rect area, float rest, bool sunOnly,
             cv::Mat& image) {

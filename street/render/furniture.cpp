@@ -32,7 +32,7 @@ void leafClump(Gbuffer& buffer, const cv::Vec3f& centre, float radius, const Sur
 void crown(Gbuffer& buffer, const Tree& tree, Random& random) {
     const cv::Vec3f middle = tree.foot + cv::Vec3f(0, tree.height - tree.crown * 0.95f, 0);
     const float distance = std::max(4.0f, middle[2] - buffer.camera().position[2]);
-    // Far crowns need fewer but larger clumps for the same cover.
+    // Draws a distant crown with fewer but larger clumps of leaves, which look the same and take less time.
     const float clump = std::max(0.10f, 0.0085f * distance),
                 count = 7 * tree.crown * tree.crown / (clump * clump);
     std::vector<std::pair<cv::Vec3f, float>> boughs;

@@ -13,7 +13,7 @@
 namespace mpm::street {
 
 /// Kinds of surfaces that shine at different times. Values from kWindow on are windows of homes; the value
-/// decides when somebody is at home.
+/// decides at which hours the window is lit.
 enum Glow : uchar { kDark, kLampHead, kRedLight, kShopWindow, kGlass, kWindow = 16 };
 
 struct Surface {
@@ -37,10 +37,10 @@ public:
     const Camera& camera() const { return m_camera; }
     cv::Size size() const { return depth.size(); }
 
-    /// Draws a flat convex polygon; both sides are visible.
+    /// Draws a flat convex polygon, which is visible from both sides.
     void polygon(const std::vector<cv::Vec3f>& world, const Surface& surface);
 
-    /// Draws an upright post; its normals make it look round.
+    /// Draws an upright post, with normals that make the post look round.
     void post(const cv::Vec3f& foot, const cv::Vec3f& top, float radiusFoot, float radiusTop,
               Surface surface);
 

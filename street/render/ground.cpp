@@ -93,7 +93,8 @@ void layGround(Gbuffer& buffer, const Layout& layout) {
         const float x = eye[0] + ray[0] * t, z = eye[2] + ray[2] * t;
         const float raised = (layout.kerb - eye[1]) / ray[1];
         const float raisedX = eye[0] + ray[0] * raised;
-        // A pixel covers more ground along the view than across the view. Details fade with the mean of both.
+        // A pixel covers more ground along the view than across the view. Uses the mean of both lengths to
+        // fade details.
         const float stretch = std::min(12.0f, 1 / std::sqrt(std::max(1e-4f, -ray[1])));
         if (std::abs(x) < layout.roadHalf && std::abs(raisedX) < layout.roadHalf) {
             return roadAt(layout, x, z, t / focal * stretch);
@@ -102,7 +103,7 @@ void layGround(Gbuffer& buffer, const Layout& layout) {
             t = raised;
             return pavementAt(layout, raisedX, eye[2] + ray[2] * raised, raised / focal * stretch);
         }
-        // The ray ends at the kerb's face, below its top.
+        // The ray ends at the vertical face of the kerb, below the pavement.
         const float side = x > 0 ? layout.roadHalf : -layout.roadHalf;
         t = (side - eye[0]) / ray[0];
         Surface face;

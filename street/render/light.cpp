@@ -9,7 +9,7 @@
 namespace mpm::street {
 namespace {
 
-/// The colours of sky and sun at a height of the sun (sine of the elevation).
+/// The colours of sky and sun if the sun is at this height (sine of the elevation).
 struct SkyKey {
     float height;
     cv::Vec3f above, low, sun;

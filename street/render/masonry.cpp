@@ -7,7 +7,7 @@ namespace {
 
 enum Face { kFront, kGable, kRoof };
 
-/// Returns 0 if details of `size` metres are at most a pixel wide, 1 from two pixels on.
+/// Returns how visible details of `size` metres are: 0 up to a width of a pixel, 1 from two pixels on.
 float visible(float size, float metresPerPixel) {
     return std::max(0.0f, std::min(1.0f, size / metresPerPixel - 1.0f));
 }
@@ -27,7 +27,7 @@ cv::Vec3f wallSurface(const House& house, float along, float up, float footprint
     colour *= 0.86f + 0.28f * stains;
     if (house.style == 2 && std::fmod(up, house.floorHeight) < 0.06f)
         colour *= 1 - 0.25f * visible(0.06f, footprint);
-    return colour * (0.82f + 0.18f * std::min(1.0f, up / 1.2f));  // splash and dirt near the ground
+    return colour * (0.82f + 0.18f * std::min(1.0f, up / 1.2f));  // walls are dirty near the ground
 }
 
 struct Cell {
@@ -152,7 +152,8 @@ Surface roofAt(const House& house, float along, float up, float footprint) {
     return surface;
 }
 
-/// Returns the planes of a house whose long axis is along the street; for side 0, the axes are exchanged.
+/// Returns the planes of a house, whose long axis is along the street. If `side` is 0, the long axis is
+/// across the street.
 std::vector<Plane> planesOf(const House& house) {
     const float sign = house.side == 0 ? 1.0f : house.side;
     const auto across = [&](float v, float up) {

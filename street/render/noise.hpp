@@ -19,7 +19,7 @@ inline float hashUnit(int x, int y, uint32_t seed) {
     return static_cast<float>(hash2(x, y, seed) >> 8) * (1.0f / 16777216.0f);
 }
 
-/// Returns noise, 0..1, that is smooth over a unit grid.
+/// Returns smooth noise, 0..1, interpolated between random values at whole coordinates.
 inline float valueNoise(float x, float y, uint32_t seed) {
     const float fx = std::floor(x), fy = std::floor(y);
     const int ix = static_cast<int>(fx), iy = static_cast<int>(fy);

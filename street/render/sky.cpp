@@ -19,7 +19,7 @@ Sky::Sky(const Layout& layout, const Camera& camera, cv::Size size)
         for (int x = 0; x < size.width; ++x) {
             const cv::Vec3f ray = unit(camera.ray(static_cast<float>(x), static_cast<float>(y)));
             if (ray[1] < 0.005f) break;
-            const float reach = 1 / (ray[1] + 0.12f);  // a flat layer, bent down at the horizon
+            const float reach = 1 / (ray[1] + 0.12f);  // distance to a flat layer, limited near the horizon
             const float noise = fractalNoise(ray[0] * reach * 1.1f, ray[2] * reach * 1.1f, 5, m_seed);
             m_clouds.at<float>(y, x) = std::max(0.0f, std::min(1.0f, (noise - threshold) * 4.5f));
         }

@@ -34,7 +34,7 @@ cv::Vec3b shade(const Stage& stage, const Facet& facet, bool shining, float sun,
     for (int i = 0; i < 3; ++i)
         leaving[i] = std::pow(std::min(1.0f, facet.colour[i]), 2.2f) * arriving[i];
     const float up = std::max(0.0f, facet.normal[1]);
-    // Glass and lacquer mirror the sky; surfaces that face up mirror it most.
+    // Glass and lacquer mirror the sky, most of all on surfaces that face up.
     if (facet.shine == Shine::Glass)
         leaving += light.skyLow * (0.03f + 0.05f * up) + light.skyAbove * (0.05f + 0.18f * up);
     if (facet.shine == Shine::Lacquer)

@@ -1,4 +1,5 @@
-// Started by the tests of the sandbox: does a thing that a sandbox should end or deny, and prints the result.
+// The tests of the sandbox start this program. It tries an action that a sandbox must end or deny, and prints
+// the result.
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -57,7 +58,7 @@ bool connects() {
                         errno == ECONNREFUSED);
 }
 
-/// A process that runs `task` and ends well; if there can be none, errno is EPERM or the like.
+/// Runs `task` in a child process. Returns whether it succeeded. If no process can be started, sets errno.
 bool inProcess(const std::function<bool()>& task) {
     const pid_t child = fork();
     if (child < 0) return false;
@@ -84,7 +85,7 @@ bool computes(const std::string& folder) {
     return again >> last && last == 999;
 }
 
-/// FOLDER to write to, FILE to read, SECRET beside it.
+/// Tries all actions. Arguments: FOLDER that may be written, FILE that may be read, SECRET that may not.
 void probe(const Words& words) {
     const std::string& folder = words[0];
     say("computing", computes(folder));
@@ -138,14 +139,14 @@ void inherited() {
     if (pipe.sa_handler != SIG_DFL) std::puts("SIGPIPE is ignored");
 }
 
-/// Writes the process number to a file and stays.
+/// Writes the process id to a file, then waits for ever.
 [[noreturn]] void linger(const std::string& file) {
     std::ofstream(file) << getpid() << std::flush;
     for (;;)
         pause();
 }
 
-/// Starts a process that stays, and exits without ending it.
+/// Starts a process that waits for ever, and exits without ending this process.
 [[noreturn]] void leave(const std::string& program, const std::string& file) {
     auto* child = new mpm::ChildProcess;
     child->start(program, {program, "linger", file}, {});
@@ -176,7 +177,7 @@ bool take(Words& words, const std::string& word) {
     return true;
 }
 
-/// WORK FOLDER ...: the folder may be written to, and the second file read.
+/// Runs WORK FOLDER ... in a sandbox that allows writing to the folder and reading the second argument.
 int run(const std::string& program, Words words) {
     mpm::Sandbox sandbox;
     sandbox.landlock = !take(words, "without-landlock");
@@ -204,7 +205,7 @@ int run(const std::string& program, Words words) {
 
 }  // namespace
 
-/// The check for leaks traces the process, which the filter denies.
+/// Turns off the check for leaks, because it traces the process, which the filter denies.
 extern "C" const char* __asan_default_options() {
     return "detect_leaks=0";
 }

@@ -196,7 +196,7 @@ TEST(WorkFolder, IsPrivateAndGoesWithTheObject) {
         path = work.path();
         EXPECT_EQ(modeOf(path), 0700U);
         std::ofstream(path + "/frame.png") << "private";
-        // Another one leaves a folder in use alone, however old it looks.
+        // A second WorkFolder must not remove a folder in use, even if the folder seems old.
         fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
         const WorkFolder other(folder / "beside");
         EXPECT_NE(other.path(), path);
@@ -206,7 +206,7 @@ TEST(WorkFolder, IsPrivateAndGoesWithTheObject) {
     fs::create_directories(path);
     fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
     const WorkFolder next(folder / "beside");
-    EXPECT_FALSE(fs::exists(path));  // of a killed program
+    EXPECT_FALSE(fs::exists(path));  // the folder of the killed program was removed
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Actions that the sandbox denies; limits hold even if the kernel offers nothing else.
+// Actions that the sandbox denies. Limits must hold even if the kernel has neither Landlock nor filters.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,7 +46,7 @@ private:
     const test::TempFolder m_folder;
 };
 
-// Shadow memory takes terabytes of address space, so such a build has no limit on it.
+// The shadow memory of sanitizers takes terabytes of address space, so these builds do not limit it.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kHasMemoryLimit = false;
 #else
@@ -166,7 +166,7 @@ TEST(ChildProcess, IsStoppedAtOnce) {
         std::this_thread::sleep_for(std::chrono::milliseconds(200));
         child.stop();
     });
-    EXPECT_EQ(child.wait(kPatience).how, How::Stopped);  // the program never ends by itself
+    EXPECT_EQ(child.wait(kPatience).how, How::Stopped);  // the program would run for ever
     other.join();
 }
 

@@ -1,4 +1,4 @@
-// A small labelled data set on the disk, and the figures of a report that a second run must repeat.
+// A small labelled data set on the disk, and the parts of a report that must be the same in a second run.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ namespace mpm::test {
 nlohmann::json readJson(const std::string& path);
 std::string readText(const std::string& path);
 
-/// Blobs of classes with an ignored border.
+/// Returns a label image: blobs of classes, with an ignored border.
 cv::Mat blobs(int seed, cv::Size size, int classes, int ignored);
 
-/// A report as text, without measured times.
+/// Returns a report as text, without measured times.
 std::string withoutTimes(nlohmann::json report);
 
 /// ROOT/val with a number of images in the layout `folder` with three classes, and a model for it.
@@ -27,7 +27,7 @@ public:
     explicit EvalSet(int images);
 
     std::string path(const std::string& name) const { return m_folder / name; }
-    /// `mpm eval` on it with these options.
+    /// Returns the arguments of `mpm eval` on this data set, with these options.
     std::vector<std::string> words(const std::vector<std::string>& more) const;
     Outcome eval(const std::vector<std::string>& more) const { return mpmProgram(words(more)); }
     void damage(const std::string& stem) const;

@@ -24,7 +24,7 @@ bool drain(int descriptor, std::string& text) {
     return count > 0;
 }
 
-/// In a child: does not return.
+/// Runs in the child: becomes `mpm`, and does not return.
 void become(const std::vector<std::string>& arguments) {
     std::vector<char*> words = {const_cast<char*>(MPM_PROGRAM)};
     for (const std::string& argument : arguments)

@@ -8,24 +8,24 @@
 namespace mpm::test {
 
 struct Outcome {
-    int status = -1;  ///< exit status; -1 if a signal ended it
+    int status = -1;  ///< exit status; -1 if a signal ended the program
     std::string out, err;
 
     bool says(const std::string& text) const { return err.find(text) != std::string::npos; }
-    int lines() const;  ///< on standard error
+    int lines() const;  ///< number of lines on standard error
 };
 
-/// A program under way.
+/// A program that runs.
 class Process {
 public:
-    /// `output`: standard output goes to this file instead.
+    /// If `output` is not empty, standard output goes to this file.
     explicit Process(const std::vector<std::string>& arguments, const std::string& output = {});
     ~Process();
     Process(const Process&) = delete;
     Process& operator=(const Process&) = delete;
 
     void signal(int number) const;
-    /// Waits until the program catches this signal, or for a minute.
+    /// Waits until the program has installed a handler for this signal, at most a minute.
     void awaitCatching(int number) const;
     int id() const { return m_child; }
     Outcome wait();
@@ -35,7 +35,7 @@ private:
 };
 
 Outcome mpmProgram(const std::vector<std::string>& arguments);
-/// All that a person sees of it; none if the system gives no terminal, as a root without /dev/pts.
+/// Runs `mpm` on a terminal and returns all output; empty if the system gives no terminal (without /dev/pts).
 std::optional<std::string> mpmOnTerminal(const std::vector<std::string>& arguments);
 
 }  // namespace mpm::test

@@ -32,7 +32,7 @@ void addEncoder(OnnxModel& model, const EncoderCase& encoder, const SmallModel& 
     if (small.windows) model.ints("window", {2, 3}).ints("global_blocks", {3});
 }
 
-// Two segments of a chain; the queries are in front of the tokens in the second.
+// Adds two segments of a chain. In the second, queries are before the tokens.
 void addJoinedEncoder(OnnxModel& model, EncoderOptions options, const SmallModel& small) {
     options.schedule = {2, 5};
     std::vector<EncoderCase> segments = cutEncoder(makeEncoder(options), {4});
@@ -45,7 +45,7 @@ void addJoinedEncoder(OnnxModel& model, EncoderOptions options, const SmallModel
     model.ints("grid", {small.rows, small.cols});
 }
 
-// Rows of the features from `first` on, and before `end`.
+// Adds the rows [first, end) of the features.
 void addRows(OnnxModel& model, int first, int end, const std::string& name) {
     model.constant(name + "/first", std::vector<long long>{first});
     model.constant(name + "/end", std::vector<long long>{end});
@@ -75,7 +75,8 @@ void addMasks(OnnxModel& model, int dim, const SmallModel& small) {
     }
 }
 
-// Rows of the features times nothing, and fixed values: [batch, boxes, columns of the values].
+// Adds an output with fixed values, [batch, boxes, columns]. It multiplies rows of the features by 0 and adds
+// the values, so that it depends on the input.
 void addFixed(OnnxModel& model, int dim, const SmallModel& small, const std::string& name,
               const cv::Mat& values) {
     model.constant(name + "/zero", cv::Mat(cv::Mat::zeros(dim, values.cols, CV_32F)));
@@ -85,7 +86,7 @@ void addFixed(OnnxModel& model, int dim, const SmallModel& small, const std::str
     model.output(name, {small.batch, small.boxes, values.cols});
 }
 
-// Pixels of the image whose size is an input, width and height.
+// Adds boxes in pixels of an image whose size (width, height) is a second input.
 void addScaledBoxes(OnnxModel& model, const SmallModel& small, const cv::Mat& boxes) {
     cv::Mat scale = cv::Mat::zeros(2, 4 * small.boxes, CV_32F);
     for (int i = 0; i < 4 * small.boxes; ++i)
@@ -98,7 +99,8 @@ void addScaledBoxes(OnnxModel& model, const SmallModel& small, const cv::Mat& bo
     model.output("dets", {small.batch, small.boxes, 4});
 }
 
-// Each of the three channels moves them by a twentieth of the width between grey and white.
+// Adds boxes that move to the right in brighter images: each of the three channels moves them by a twentieth
+// of the width between grey and white.
 void addMovingBoxes(OnnxModel& model, const SmallModel& small, const cv::Mat& boxes) {
     cv::Mat move = cv::Mat::zeros(3, 4 * small.boxes, CV_32F);
     for (int i = 0; i < small.boxes; ++i)

@@ -11,27 +11,28 @@ struct SmallModel {
     int rows = 4, cols = 6;  ///< patches of 8x8
     int classes = 3;
     int batch = 1;
-    bool features = false;  ///< tokens instead of logits
-    bool labels = false;    ///< a class for every pixel, without an axis of channels, instead of logits
-    bool depth = false;     ///< a value for every pixel, without an axis of channels
-    /// The number of queries that join the tokens before block 4, which begins a second segment of the
-    /// encoder; outputs are masks and classes of the queries instead of logits, or labels made of them.
+    bool features = false;  ///< outputs tokens instead of logits
+    bool labels = false;    ///< outputs a class for every pixel, without an axis of channels
+    bool depth = false;     ///< outputs a value for every pixel, without an axis of channels
+    /// The number of queries that are added before block 4, at which a second segment of the encoder begins.
+    /// Outputs are masks and classes of the queries, or labels from both if `labels`, instead of logits.
     int queries = 0;
-    /// A detector: so many boxes of fixed place side by side, box i of class i % classes with the logit 3 -
-    /// i.
+    /// If not 0, the model is a detector with this number of boxes, side by side at fixed places. Box i has
+    /// the class i % classes and the logit 3 - i.
     int boxes = 0;
-    bool moves = false;      ///< the boxes are further right in brighter images
+    bool moves = false;      ///< the boxes are further to the right in brighter images
     bool windows = false;    ///< blocks attend within windows of 2x3 patches, block 3 over the image
-    bool sizeInput = false;  ///< boxes in pixels of an image whose size is a second input
-    bool masks = false;      ///< of each box: the left half of the image
-    std::string detections;  ///< metadata of the boxes instead of what is true
-    bool metadata = true;    ///< size, labels, palette, schedule
+    bool sizeInput = false;  ///< boxes are in pixels of an image whose size is a second input
+    bool masks = false;      ///< each box has a mask: the left half of the image
+    std::string detections;  ///< replaces the metadata about boxes if not empty
+    bool metadata = true;    ///< the file has size, labels, palette and schedule
 };
 
-/// Patches of 8x8, an MpmEncoder of six blocks, a linear head, logits with a value per class and patch.
+/// Writes a model with patches of 8x8, an MpmEncoder of six blocks, and a linear head whose logits have a
+/// value per class and patch.
 void writeSmallModel(const std::string& path, const SmallModel& model = {});
 
-/// Smooth coloured shapes.
+/// Returns an image with smooth coloured shapes.
 cv::Mat testImage(int seed, cv::Size size = {96, 64});
 
 }  // namespace mpm::test

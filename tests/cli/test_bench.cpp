@@ -71,8 +71,8 @@ TEST_F(Bench, TableFitsANarrowTerminal) {
         << narrow.out;
 }
 
-// By hand for 24 tokens, width 16, six blocks of hidden 48: the encoder's products and attention, the patch
-// embedding and the head. OpenCV's layers add little to these products.
+// Computes the operations for 24 tokens of width 16 and six blocks with 48 hidden values: the encoder's
+// products and attention, the patch embedding and the head. OpenCV's layers add little.
 TEST_F(Bench, GflopsOfAllTokensAreTheProducts) {
     const auto row = bench({"--compare", "none"})["results"][0];
     const double tokens = 24, dim = 16, hidden = 48;
@@ -90,7 +90,8 @@ TEST_F(Bench, GflopsFollowTheTokens) {
     EXPECT_EQ(rows[0]["gflops_deviation"], 0.0);
 }
 
-// ViT-Tiny/16 of random weights: 16 tokens of width 192, twelve blocks, eight classes.
+// The network `random` is a ViT-Tiny/16 with random weights: here 16 tokens of width 192, twelve blocks,
+// eight classes.
 TEST_F(Bench, GflopsOfTheRandomNetworkAreKnown) {
     const Outcome outcome = mpmProgram({"bench", "random", m_folder / "*.png", "--size", "64x64", "--rounds",
                                         "1", "--compare", "none", "--json", m_folder / "r.json"});
@@ -164,7 +165,7 @@ TEST_F(Bench, BlocksOfAChainAreListed) {
     const auto json = bench({"--compare", "none,mpm,mpm:4", "--batch", "1"});
     const std::vector<double> all = json["results"][0]["tokens"], merged = json["results"][1]["tokens"],
                               late = json["results"][2]["tokens"];
-    ASSERT_EQ(all.size(), 6u);  // of both segments, without the queries
+    ASSERT_EQ(all.size(), 6u);  // blocks of both segments; queries do not count
     EXPECT_EQ(all[5], 24);
     ASSERT_EQ(merged.size(), 6u);
     EXPECT_LT(merged[2], merged[1]);

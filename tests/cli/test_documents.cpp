@@ -1,4 +1,4 @@
-// Manual pages and completions in step with the options, and as the shells themselves understand them.
+// Manual pages and completions must have all options, and shells must be able to read the completions.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -20,7 +20,7 @@ std::string document(const std::string& name) {
     return std::string(MPM_DOCUMENTS) + "/" + name;
 }
 
-/// Standard output of a command line, standard error after it.
+/// Runs a command line, and returns standard output and standard error.
 std::string said(const std::string& command) {
     FILE* pipe = popen(("{ " + command + "; } 2>&1").c_str(), "r");
     std::string text;
@@ -39,7 +39,7 @@ std::set<std::string> matches(const std::string& text, const std::string& patter
     return found;
 }
 
-/// The options of --help: lines that begin with an option.
+/// Returns the options in --help: those at the beginning of a line.
 const std::set<std::string>& options(const std::string& verb) {
     static std::map<std::string, std::set<std::string>> known;
     std::set<std::string>& found = known[verb];
@@ -98,7 +98,8 @@ TEST(Documents, FishKnowsVerbsOptionsAndValues) {
               (std::set<std::string>{"auto", "cpu", "cuda"}));
 }
 
-// zsh completes in a terminal only, so the test checks that it reads the file and has the options.
+// zsh completes only in a terminal, so the test only checks that zsh reads the file, and that the file has
+// the options.
 TEST(Documents, ZshReadsItsFile) {
     const std::string text = readText(document("_mpm"));
     EXPECT_EQ(text.rfind("#compdef mpm\n", 0), 0u);

@@ -1,4 +1,4 @@
-// Environment variables in place of options: an option that is given overrides its variable.
+// Environment variables set defaults of options. An option on the command line overrides the variable.
 #include <gtest/gtest.h>
 
 #include "cli/eval_set.hpp"
@@ -41,7 +41,7 @@ TEST_F(Variables, AnOptionTurnsOffReuse) {
     EXPECT_FALSE(reuses({"--reuse=off"}));
 }
 
-// Each window would be a frame after the window before it.
+// With --window, reuse is off: otherwise each window would count as the next frame of the previous window.
 TEST_F(Variables, WindowsReuseNothing) {
     const std::vector<std::string> words = {"run", m_model, m_images, "--window", "8x8"};
     const Outcome outcome = with("MPM_REUSE", "on", words);

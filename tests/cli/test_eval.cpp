@@ -1,4 +1,5 @@
-// The figures of `mpm eval` against a plain second implementation that only reads the files of --save-labels.
+// Compares the figures of `mpm eval` with a second, simple implementation that reads the files of
+// --save-labels.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,7 +25,7 @@ struct Scores {
     std::vector<double> iou;
 };
 
-/// Sets of pixels, class by class: slow and plain.
+/// Computes the scores class by class from sets of pixels: slow, but simple.
 Scores plainScores(const std::vector<std::pair<cv::Mat, cv::Mat>>& pairs, int classes, int ignored) {
     Scores scores;
     double right = 0, all = 0, present = 0, existing = 0;
@@ -64,7 +65,7 @@ void expectScores(const nlohmann::json& row, const Scores& scores) {
 
 class Eval : public ::testing::Test {
 protected:
-    /// An image and its labels, at the paths of a layout.
+    /// Writes an image and its labels to these paths in the data set.
     void add(const std::string& image, const std::string& labels, const cv::Mat& ids, int seed) {
         for (const std::string& name : {image, labels})
             fs::create_directories(fs::path(m_folder / name).parent_path());
@@ -182,7 +183,7 @@ TEST_F(Eval, NightChangesTheImagesTheSameWayEveryTime) {
     EXPECT_EQ(first["night"], nlohmann::json({0.35, 250.0, 0.01}));
 }
 
-// ADE20K: 1..150 are classes, 0 is nothing.
+// In ADE20K's files, 1..150 are classes and 0 is ignored, so labels are reduced by 1.
 TEST_F(Eval, Ade20kReducesTheZeroLabel) {
     model(150);
     const cv::Mat ids = blobs(3, {60, 40}, 151, 0);
@@ -223,7 +224,8 @@ TEST_F(Eval, PascalContextReadsItsList) {
     expectScores(row, plainScores({{ids, found("x")}}, 60, 255));
 }
 
-// A ViT-Tiny/16 at 512x512 on ADE20K is in the paper; random weights are enough for the comparison.
+// The paper has figures for a ViT-Tiny/16 at 512x512 on ADE20K, which the report shows beside the measured
+// figures. Random weights are enough to test that.
 TEST_F(Eval, ThePapersFiguresStandBesideTheMeasuredOnes) {
     add("images/validation/a.jpg", "annotations/validation/a.png", blobs(3, {512, 512}, 8, 0), 3);
     const Outcome outcome =
@@ -239,7 +241,7 @@ TEST_F(Eval, ThePapersFiguresStandBesideTheMeasuredOnes) {
     EXPECT_EQ(results[3]["paper"]["images_per_second"], 751.0);
 }
 
-// Frames of a camera in the order of their names; each window of a frame is a separate stream.
+// With reuse, images are frames of a camera in the order of their names. Each window is a separate stream.
 TEST_F(Eval, ReuseSeesTheImagesAsFrames) {
     model(11);
     for (int i = 0; i < 6; ++i) {
@@ -258,8 +260,8 @@ TEST_F(Eval, ReuseSeesTheImagesAsFrames) {
     EXPECT_EQ(reuse["parameters"], "reuse:refresh=4,full=0.5");
     EXPECT_DOUBLE_EQ(reuse["reuse"]["full"], 1.0 / 6);
     EXPECT_DOUBLE_EQ(reuse["reuse"]["suspended"], 0);
-    // After the first frame each of the 24 tokens is computed once: not before half of `refresh` is over, and
-    // then half of the tokens in each of the last two frames.
+    // The first frame computes all 24 tokens. Later, each token is computed once: none in the first half of
+    // `refresh`, then half of the tokens in each of the last two frames.
     EXPECT_DOUBLE_EQ(reuse["reuse"]["recomputed"], (1.0 + 1.0) / 6);
     EXPECT_EQ(reuse["agreement"], nlohmann::json({{"mean", 1.0}, {"worst", 1.0}}));
     EXPECT_EQ(reuse["miou"], results[0]["miou"]);

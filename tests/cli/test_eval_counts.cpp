@@ -1,4 +1,4 @@
-// Large sets: shards, continuing after a kill, and the counts of an independent script.
+// Large data sets: shards, continuing after a kill, and comparing with the counts of a separate script.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ TEST(EvalCounts, ShardsJoinedAreTheWhole) {
         const Outcome outcome = set.eval({"--night", "--paired", "--shard", shard + "/3", "--counts",
                                           set.path(shard + ".counts"), "--json", set.path(shard + ".json")});
         EXPECT_EQ(outcome.status, shard == "2" ? 1 : 0)
-            << outcome.err;  // p004 is the fifth: the second shard's
+            << outcome.err;  // p004 is the fifth image, so it is in shard 2
         EXPECT_EQ(readJson(set.path(shard + ".json"))["shard"], nlohmann::json({std::stoi(shard), 3}));
         join.push_back(set.path(shard + ".counts"));
     }
@@ -80,7 +80,7 @@ TEST(EvalCounts, KilledAndResumedIsTheWhole) {
     const std::string left = readText(counts);
     ASSERT_GE(lines(counts), 20);
     ASSERT_LT(lines(counts), 151) << "it was done before it could be killed";
-    std::ofstream(counts, std::ios::app) << R"({"group":77,"names":["p0)";  // a line that was being written
+    std::ofstream(counts, std::ios::app) << R"({"group":77,"names":["p0)";  // a line that was written in part
     const Outcome outcome = set.eval({"--counts", counts, "--json", set.path("resumed.json")});
     EXPECT_EQ(outcome.status, 1) << outcome.err;
     EXPECT_EQ(withoutTimes(readJson(set.path("resumed.json"))), whole);
@@ -88,7 +88,7 @@ TEST(EvalCounts, KilledAndResumedIsTheWhole) {
     EXPECT_EQ(readText(counts).substr(0, kept), left.substr(0, kept))
         << "what was measured was measured again";
     EXPECT_EQ(lines(counts), 151);
-    // Nothing is left to do; the output is the same.
+    // Another call has nothing left to evaluate, and writes the same report.
     EXPECT_EQ(set.eval({"--counts", counts, "--json", set.path("again.json")}).status, 1);
     EXPECT_EQ(readText(set.path("again.json")), readText(set.path("resumed.json")));
 }

@@ -1,4 +1,4 @@
-// `mpm eval --dataset coco` with a model: a COCO-format folder from end to end.
+// `mpm eval --dataset coco` with a model, on a folder in COCO's format.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -17,8 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Five images of 300x200; the model finds the boxes 10..90, 110..190, 210..290 across and 40..160 down, of
-/// the classes 0, 1, 2 with falling scores.
+/// There are five images of 300x200. The model finds three boxes with x of 10..90, 110..190 and 210..290, and
+/// y of 40..160. Their classes are 0, 1 and 2, with falling scores.
 class EvalDetector : public ::testing::Test {
 protected:
     EvalDetector() {
@@ -63,7 +63,7 @@ protected:
         std::ifstream file(path(name));
         return json::parse(file);
     }
-    /// The saved detections, scored without the model.
+    /// Evaluates the saved detections without the model, and expects the same scores.
     void expectSameScores(const std::string& iou) {
         const Outcome outcome =
             mpmProgram({"eval", "--dataset", "coco", "--annotations", path("truth.json"), "--results",
@@ -92,7 +92,7 @@ TEST_F(EvalDetector, HasTheFiguresOfItsResultsFile) {
     EXPECT_LT(rows[0]["categories"][1]["AP"], 1);
     EXPECT_GT(rows[0]["categories"][1]["AP"], 0);
     EXPECT_EQ(rows[0]["categories"][2]["AP"], -1);
-    EXPECT_EQ(rows[0]["stats"], rows[1]["stats"]);  // its boxes do not depend on the tokens
+    EXPECT_EQ(rows[0]["stats"], rows[1]["stats"]);  // this model's boxes do not depend on tokens
     expectSameScores("bbox");
 }
 
@@ -121,7 +121,7 @@ TEST_F(EvalDetector, CountsOfNamelessCategoriesAreRejected) {
 TEST_F(EvalDetector, ComparesMasks) {
     const Outcome outcome = eval({"--iou", "segm", "--save-detections", path("found.json")});
     ASSERT_EQ(outcome.status, 0) << outcome.err;
-    // The masks are the left half of the image: all of the first box, half of the second.
+    // Masks are the left half of the image: they cover the first box, but only half of the second.
     EXPECT_NEAR(report()["results"][0]["categories"][0]["AP"], 1, 1e-9);
     EXPECT_LT(report()["results"][0]["categories"][1]["AP"], .2);
     const json found = report("found.json");
@@ -167,7 +167,7 @@ TEST_F(EvalDetector, ShardsAddExactly) {
         std::vector<std::string> words = {"--shard", shard + "/2", "--counts", path(shard + ".counts")};
         words.insert(words.end(), compare.begin(), compare.end());
         ASSERT_EQ(eval(words).status, 0);
-        ASSERT_EQ(eval(words).status, 0);  // continues a run that is complete
+        ASSERT_EQ(eval(words).status, 0);  // continues after a complete run
     }
     const Outcome outcome =
         mpmProgram({"eval", "--join", path("2.counts"), path("1.counts"), "--json", path("joined.json")});

@@ -86,7 +86,7 @@ TEST_F(Objects, OfADetectorAreWrittenAndDrawn) {
     const cv::Mat before = cv::imread(path("in/1.png")), drawn = cv::imread(path("out/1.overlay.png"));
     ASSERT_EQ(drawn.size(), before.size());
     EXPECT_NE(drawn.at<cv::Vec3b>(100, 110), before.at<cv::Vec3b>(100, 110));  // the side of a box
-    EXPECT_EQ(drawn.at<cv::Vec3b>(100, 150), before.at<cv::Vec3b>(100, 150));  // its inside
+    EXPECT_EQ(drawn.at<cv::Vec3b>(100, 150), before.at<cv::Vec3b>(100, 150));  // inside the box
     EXPECT_TRUE(fs::exists(path("out/1.map.png")));
     EXPECT_TRUE(fs::exists(path("out/tokens.csv")));
     EXPECT_FALSE(fs::exists(path("out/1.labels.png")));
@@ -138,7 +138,7 @@ TEST_F(Objects, OfANetworkThatAsksForTheSizeAreInPixels) {
         EXPECT_NEAR(corners[i], expected[i], 1e-2);
     const cv::Mat before = cv::imread(path("in/1.png")), drawn = cv::imread(path("out/1.overlay.png"));
     EXPECT_NE(drawn.at<cv::Vec3b>(100, 75), before.at<cv::Vec3b>(100, 75));  // tinted: left half of the image
-    EXPECT_EQ(drawn.at<cv::Vec3b>(100, 225), before.at<cv::Vec3b>(100, 225));  // right half
+    EXPECT_EQ(drawn.at<cv::Vec3b>(100, 225), before.at<cv::Vec3b>(100, 225));  // outside of the mask
 }
 
 TEST_F(Objects, KeepTheirIdentityInTracks) {
@@ -156,7 +156,7 @@ TEST_F(Objects, KeepTheirIdentityInTracks) {
     std::string first;
     std::getline(text, first);
     EXPECT_EQ(first.substr(0, 4), "1,1,");
-    // The truth of the written tracks are the tracks themselves.
+    // Evaluates the written tracks with the same tracks as truth, so all scores must be 1.
     const Outcome scored = mpmProgram(
         {"eval", "--dataset", "mot", "--truth", path("out/tracks.txt"), "--results", path("out/tracks.txt")});
     EXPECT_EQ(scored.status, 0) << scored.err;

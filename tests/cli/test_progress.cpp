@@ -1,4 +1,4 @@
-// The progress of a long measurement, on a clock that the test moves, and of sources that never answer.
+// The progress of a long measurement, on a clock that the test advances, and sources that never answer.
 #include <gtest/gtest.h>
 
 #include <netinet/in.h>
@@ -55,7 +55,7 @@ TEST(Progress, BeginsWithTheTotal) {
     EXPECT_EQ(out.str(), "\rimage 1 of 100 ...\033[K\r\033[K");
 }
 
-// A server that accepts connections and says nothing.
+// A server accepts connections, but sends nothing. The program must skip this source and read the image.
 TEST(Sources, OneOfSeveralThatHangsIsLeftOut) {
     const int server = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{};

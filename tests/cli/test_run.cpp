@@ -69,7 +69,8 @@ protected:
     TempFolder m_folder;
 };
 
-// A backbone without a head: no labels, an overlay of principal components, maps and counts.
+// For a backbone without a head, the program writes no labels, but an overlay of principal components, maps
+// and counts.
 TEST_F(Run, AModelWithoutClassesIsShownByItsFeatures) {
     SmallModel features;
     features.features = true;
@@ -84,7 +85,7 @@ TEST_F(Run, AModelWithoutClassesIsShownByItsFeatures) {
                                      "p2.map.png", "p2.overlay.png", "tokens.csv"}));
     const auto rows = table(textOf(m_folder / "out/tokens.csv"));
     ASSERT_EQ(rows.size(), 4u);
-    EXPECT_EQ(rows[0].back(), "dropped");  // no shares of classes
+    EXPECT_EQ(rows[0].back(), "dropped");  // the table has no shares of classes
     const cv::Mat overlay = cv::imread(m_folder / "out/p0.overlay.png"),
                   image = cv::imread(m_folder / "in/p0.png");
     ASSERT_EQ(overlay.size(), image.size());
@@ -96,7 +97,7 @@ TEST_F(Run, AModelWithoutClassesIsShownByItsFeatures) {
     EXPECT_TRUE(files("no").empty());
 }
 
-// Values that are no ids, and masks of queries: neither is shown as classes.
+// Neither depth values nor masks of queries may be shown as classes.
 TEST_F(Run, DepthAndMasksOfQueriesAreNoLabels) {
     SmallModel depth, queries;
     depth.depth = true;
@@ -116,7 +117,7 @@ TEST_F(Run, DepthAndMasksOfQueriesAreNoLabels) {
     EXPECT_EQ(files("labels").count("p0.labels.png"), 1u);
 }
 
-/// With reuse all tokens are kept; what is computed varies.
+/// With reuse, all tokens are kept, so the program prints the number of computed tokens instead.
 TEST_F(Run, ReuseCountsTheTokensComputed) {
     const Outcome outcome =
         run({m_folder / "in/*.png", "--reuse", "--out", m_folder / "out", "--save", "csv,timeline"});
@@ -245,7 +246,8 @@ TEST_F(Run, ProgressCountsTheFramesThatAreWanted) {
     EXPECT_EQ(said->find(" of 50"), std::string::npos) << *said;
 }
 
-// Windows side by side give the same labels as each alone, and the table counts the tokens of all.
+// With --window, labels equal those of each window as a separate image, and the table counts the tokens of
+// all windows.
 TEST_F(Run, WindowsSeeALargeImagePieceByPiece) {
     const cv::Mat large = testImage(4, {96, 64});
     cv::imwrite(m_folder / "large.png", large);

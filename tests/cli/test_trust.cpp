@@ -1,4 +1,4 @@
-// `mpm` with sources and files that mean harm.
+// `mpm` with hostile sources and files.
 #include <gtest/gtest.h>
 
 #include <arpa/inet.h>
@@ -34,8 +34,8 @@ std::string textOf(const std::string& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// A server that answers every client with `head`, then with the same bytes again and again, or nothing
-/// more.
+/// A server that sends `head` to every client. If `endless`, it then sends the same bytes again and again,
+/// otherwise nothing more.
 class HostileServer {
 public:
     HostileServer(std::string head, bool endless) : m_head(std::move(head)), m_endless(endless) {
@@ -148,7 +148,7 @@ TEST_F(Trust, SaysNoSecretOfASource) {
     EXPECT_EQ((all.out + all.err).find("Zq9"), std::string::npos) << all.err;
     EXPECT_TRUE(all.says("127.0.0.1:9")) << all.err;
     EXPECT_GE(all.lines(), 7) << all.err;
-    // Messages about wrong usage quote the text that is not understood.
+    // Messages about wrong usage quote the invalid text, but must hide secrets in it.
     for (const std::vector<std::string>& words : {std::vector<std::string>{"info", "a.onnx", sources[0]},
                                                   {"bench", "a.onnx", "--json=x", "--" + sources[2]}}) {
         const Outcome wrong = mpmProgram(words);
@@ -192,7 +192,7 @@ TEST_F(Trust, NamesTheBudgetThatWasExceeded) {
     EXPECT_EQ(run({m_folder / "in/a.png", "--max-memory", "1G"}).status, 0);
     EXPECT_EQ(run({m_folder / "in/a.png", "--max-memory", "-1"}).status, 2);
     EXPECT_EQ(run({m_folder / "in/a.png", "--max-memory", "9999999999G"}).status, 2);
-    // 218 bytes that ask for gigabytes.
+    // A file of 218 bytes would need gigabytes to decode.
     std::vector<uchar> bytes;
     cv::imencode(".jpg", cv::Mat(8, 8, CV_8UC1, cv::Scalar(9)), bytes);
     for (size_t i = 2; i + 9 < bytes.size(); ++i)
@@ -245,7 +245,7 @@ unsigned modeOf(const fs::path& path) {
     return stat(path.c_str(), &status) == 0 ? status.st_mode & 0777 : 0;
 }
 
-// Images of a camera are readable by the owner only; models and reports follow the umask.
+// Only the owner may read images of a camera. Models and reports have the umask's mode.
 TEST_F(Trust, WritesPrivateImagesAndSharedReports) {
     image("a.png");
     const mode_t before = umask(0027);
@@ -276,7 +276,7 @@ TEST_F(Trust, EndsWhateverItWaitsFor) {
     const Outcome pipe = run({image});
     EXPECT_EQ(pipe.status, 3) << pipe.err;
     EXPECT_TRUE(pipe.says("not a regular file")) << pipe.err;
-    // A pipe is not read as a film either, directly or in a list.
+    // A pipe must not be read as a video, neither directly nor through a list.
     for (const std::string& film : {clip, write("list.mp4", "ffconcat version 1.0\nfile x.avi\n")}) {
         const Outcome outcome = run({film});
         EXPECT_EQ(outcome.status, 3) << outcome.err;
@@ -289,30 +289,32 @@ TEST_F(Trust, EndsWhateverItWaitsFor) {
         Process process({"run", m_folder / "model.onnx", server.url()});
         EXPECT_TRUE(server.awaitsContact());
         process.signal(signal);
-        EXPECT_EQ(process.wait().status, 0);  // 3 if it ended because no stream came
+        EXPECT_EQ(process.wait().status, 0);  // it would be 3 without the signal
     }
 }
 
 std::string playlistOf(std::string part) {
-    part.replace(part.find(".mjpg"), 5, ".ts");  // FFmpeg reads no segments of other names
+    part.replace(part.find(".mjpg"), 5, ".ts");  // FFmpeg reads only segments with known extensions
     const std::string list =
         "#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n" + part + "\n#EXT-X-ENDLIST\n";
     return "HTTP/1.0 200 OK\r\nContent-Type: application/vnd.apple.mpegurl\r\nContent-Length: " +
            std::to_string(list.size()) + "\r\n\r\n" + list;
 }
 
-/// The same server by another name of the host. A small system may not know localhost.
+/// Returns the URL with another name of the same host. It is not localhost, which a small system may not
+/// know.
 std::string renamed(std::string url) {
     return url.replace(url.find("127.0.0.1"), 9, "127.1");
 }
 
-// A server that answers with a playlist makes the program call no other host, unless the address allows it.
+// If a server answers with a playlist, the program must not follow it, unless the address ends with .m3u8.
 TEST_F(Trust, APlaylistOfAServerIsNotFollowed) {
     HostileServer other("HTTP/1.0 404 No\r\n\r\n", false);
     HostileServer server(playlistOf(other.url()), false);
     EXPECT_EQ(run({server.url()}).status, 3);
     EXPECT_TRUE(server.awaitsContact());
-    // Even then the parts stay on the playlist's host, by its name: also those to which a server redirects.
+    // Even if the address allows playlists, segments must be on the playlist's host, by the same name, also
+    // after a redirect.
     HostileServer redirects(
         "HTTP/1.0 302 Found\r\nContent-Length: 0\r\nLocation: " + other.url() + "\r\n\r\n", false);
     HostileServer redirected(playlistOf(renamed(redirects.url())), false);
@@ -336,7 +338,7 @@ TEST_F(Trust, DurationHoldsForServersThatStallOrNeverEnd) {
         const Outcome outcome = run({server.url(), "--duration", "1"});
         EXPECT_EQ(outcome.status, 3) << outcome.err;
         EXPECT_TRUE(outcome.says("no frame came in"))
-            << outcome.err;  // other words at the program's own limit
+            << outcome.err;  // at the program's time limit, the words differ
         EXPECT_EQ(outcome.err.find("Zq9"), std::string::npos) << outcome.err;
     }
 }

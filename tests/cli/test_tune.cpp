@@ -1,5 +1,5 @@
-// mpm tune and mpm convert --tune from outside. Which candidate wins depends on the machine, so only what
-// holds for every winner is expected.
+// Runs mpm tune and mpm convert --tune. The winner depends on the machine, so the tests only check properties
+// that every winner has.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -158,7 +158,7 @@ TEST_F(Tune, OtherKindsOfModelsHaveTheirOwnMeasure) {
     }
 }
 
-// When the signal comes is left to the machine: the program may have begun or be done.
+// The signal may come at the start, during the search or after it. In each case, the model must not change.
 TEST_F(Tune, ASignalWritesNothing) {
     const std::string before = readText(model);
     Process process({"tune", model, "demo", "--faster", "1000", "--write"});

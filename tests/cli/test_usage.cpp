@@ -1,4 +1,4 @@
-// Every documented wrong usage: exit status, and a single line with the reason.
+// Checks every documented kind of wrong usage: the exit status, and a single line with the reason.
 #include <gtest/gtest.h>
 
 #include <sys/stat.h>
@@ -36,7 +36,7 @@ protected:
     static void TearDownTestSuite() { delete s_folder; }
     static std::string path(const std::string& name) { return *s_folder / name; }
 
-    /// A single line on standard error, the status, and the word that names the culprit.
+    /// Expects this exit status, and a single line on standard error that contains `word`.
     static void expect(int status, const std::vector<std::string>& arguments, const std::string& word) {
         const Outcome outcome = mpmProgram(arguments);
         std::string line = "mpm";
@@ -113,7 +113,7 @@ TEST_F(Usage, WrongValuesAreStatusTwo) {
     expect(2, {"bench", path("model.onnx"), path("image.png"), "--compare", "mpm:2+99"}, "99");
     expect(2, {"bench", path("model.onnx"), path("image.png"), "--compare", ""}, "--compare");
     const auto eval = [&](const std::string& option, const std::string& value) {
-        // The model does not exist either: usage is checked first.
+        // The model does not exist, but the message must be about usage, which is checked first.
         expect(2, {"eval", path("missing.onnx"), "--dataset", "camvid", "--root", "/nowhere", option, value},
                option);
     };
@@ -152,7 +152,7 @@ TEST_F(Usage, InputThatCannotBeUsedIsStatusThree) {
     source(path("*.gif"), "*.gif");
     source(path("broken.png"), "broken.png");
     source(path("notes.txt"), "notes.txt");
-    // A model without classes can be watched, not scored.
+    // A model without classes can be run, but not evaluated.
     expect(2, {"run", path("features.onnx"), path("image.png"), "--out", path("out"), "--save", "labels,map"},
            "no classes");
     expect(3, {"run", path("features.onnx"), path("image.png"), "--window", "8x8"}, "no classes");

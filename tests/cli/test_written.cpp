@@ -1,4 +1,4 @@
-// Output files: written atomically, links followed, devices not replaced.
+// Output files are written atomically. Links are followed, and devices are not replaced.
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -63,7 +63,7 @@ TEST_F(Written, ALinkIsFollowedAndItsTargetReplaced) {
     EXPECT_TRUE(isReport(textOf(in("new.json"))));
 }
 
-// A pipe takes the place of /dev/null, which a failing test must not replace.
+// Uses a pipe instead of /dev/null, because a failing test could replace /dev/null.
 TEST_F(Written, APipeTakesTheReportAndStaysAPipe) {
     ASSERT_EQ(mkfifo(in("pipe").c_str(), 0600), 0);
     const int reader = open(in("pipe").c_str(), O_RDONLY | O_NONBLOCK);

@@ -1,6 +1,6 @@
-// consumer MODEL: the five lines of the README on an image of noise, with and without merging. Prints a line
-// per run (schedule, tokens that entered the last block, mean of the output); exit status 1 if the library's
-// reports contradict each other.
+// consumer MODEL: runs the five lines of the README on an image of noise, with and without merging. Prints a
+// line per run: schedule, tokens that entered the last block, mean of the output. The exit status is 1 if the
+// library's reports contradict each other.
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -23,7 +23,7 @@ cv::Mat noise(int rows, int cols, int type) {
     return image;
 }
 
-/// Each half of the method separately: merged tokens are restored to as many tokens as before.
+/// Whether merging and restoring separately gives as many tokens as before.
 bool methodHolds() {
     cv::Mat tokens(10, 4, CV_32F);
     cv::RNG random(7);

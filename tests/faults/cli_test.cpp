@@ -1,4 +1,4 @@
-// Each verb of `mpm` that writes, once for each call that may fail.
+// Runs each verb of `mpm` that writes files, once for each system call that may fail.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kFew = 26;
 
-/// As many lines of as many cells as the good run's, or fewer if the run stopped early.
+/// Whether each line has as many cells as in the good run. There may be fewer lines if the run stopped early.
 bool isCsv(const std::string& bytes, const std::string& good) {
     const auto cells = [](const std::string& line) { return std::count(line.begin(), line.end(), ','); };
     std::istringstream lines(bytes), wanted(good);
@@ -35,7 +35,8 @@ bool isJsonLines(const std::string& bytes, const std::string&) {
     return !bytes.empty() && bytes.back() == '\n';
 }
 
-/// Another image of the same size: an image that could not be read is not in it.
+/// Whether it is an image of the same size. Pixels may differ, because an input that could not be read is
+/// missing.
 bool isImage(const std::string& bytes, const std::string& good) {
     const auto size = [](const std::string& png) {
         const cv::Mat data(1, static_cast<int>(png.size()), CV_8U, const_cast<char*>(png.data()));
@@ -44,7 +45,8 @@ bool isImage(const std::string& bytes, const std::string& good) {
     return !bytes.empty() && size(bytes) == size(good);
 }
 
-/// Times differ from run to run, and an image that could not be read is not in it.
+/// Whether it is a complete report. Values may differ: times vary, and an input that could not be read is
+/// missing.
 bool isReport(const std::string& bytes, const std::string& good) {
     const auto report = nlohmann::json::parse(bytes, nullptr, false);
     const auto like = nlohmann::json::parse(good);
@@ -122,7 +124,7 @@ TEST_F(CliFaults, Eval) {
     for (int i = 0; i < 4; ++i)
         program.writes.push_back({"labels/p00" + std::to_string(i) + ".png"});
     program.oneLine = false;
-    // The existing file is the first half of an evaluation that was killed; none of it may be lost.
+    // The existing file is the first half of an evaluation that was killed. It must not lose lines.
     Faulty first = program;
     const TempFolder half;
     fs::create_directories(half.path() + "/a/b");

@@ -58,7 +58,7 @@ void readOrders() {
     copy(fault, "MPM_FAULT");
     copy(g_under, "MPM_FAULT_UNDER");
     copy(g_report, "MPM_FAULT_REPORT");
-    unsetenv("LD_PRELOAD");  // children run as they are
+    unsetenv("LD_PRELOAD");  // children run without the shim
     char* const colon = std::strchr(fault, ':');
     if (colon == nullptr) return;
     *colon = 0;
@@ -120,7 +120,7 @@ bool fails(Kind kind, int reason) {
 int watchedMain(int (*main)(int, char**, char**), int argc, char** argv, char** environment) {
     readOrders();
     void* frames[4];
-    backtrace(frames, 4);  // loads backtrace's library now
+    backtrace(frames, 4);  // loads the library of backtrace before calls count
     g_armed = true;
     const int status = main(argc, argv, environment);
     g_armed = false;

@@ -1,4 +1,5 @@
-// The calls that the shim counts, and the call that is to fail; shim.cpp describes MPM_FAULT and the like.
+// The calls that the shim counts, and the call that must fail. shim.cpp describes MPM_FAULT and other
+// variables.
 #pragma once
 
 #include <dlfcn.h>
@@ -9,10 +10,10 @@ namespace faults {
 
 enum Kind { Alloc, Open, Read, Write, Sync, Rename, Truncate, Close, Folder, Short, Interrupt, Kill, Kinds };
 
-/// Calls of the shim itself must not count.
+/// True inside the shim, whose own calls must not count.
 extern thread_local bool t_inside __attribute__((tls_model("initial-exec")));
 
-/// The C library's function of that name.
+/// Returns the C library's function of this name.
 template <class Function>
 Function real(const char* name) {
     const bool before = t_inside;
@@ -22,20 +23,20 @@ Function real(const char* name) {
     return reinterpret_cast<Function>(found);
 }
 
-/// Whether calls of this thread count now.
+/// Whether calls by this thread currently count.
 bool counting();
-/// Counts a call; true if it is to fail.
+/// Counts a call. Returns true if the call must fail.
 bool strikes(Kind kind);
-/// The same, and sets errno to `reason`; ends the program if that is the fault.
+/// Like strikes(), but also sets errno to `reason`. Ends the program if the chosen fault is a kill.
 bool fails(Kind kind, int reason);
 /// Whether this call is the first of several that fail, as on a disk that becomes full.
 bool firstOfMany(Kind kind);
 [[noreturn]] void die();
 
-/// MPM_FAULT_UNDER; empty if it is not set.
+/// Returns MPM_FAULT_UNDER; empty if it is not set.
 const char* watchedFolder();
 
-/// Reads the environment; runs `main` and counts meanwhile.
+/// Reads the environment, then runs `main` and counts the calls.
 int watchedMain(int (*main)(int, char**, char**), int argc, char** argv, char** environment);
 
 }  // namespace faults

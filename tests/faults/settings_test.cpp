@@ -1,5 +1,5 @@
-// The monitor's settings, once for each call that may fail. Called with a model's name, this program is the
-// program under test: it reads the settings, changes them and writes them.
+// Tests the monitor's settings, once for each system call that may fail. If the argument is a model's name,
+// this program is the program under test: it reads, changes and writes the settings.
 #include <cstdio>
 #include <filesystem>
 

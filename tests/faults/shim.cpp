@@ -1,11 +1,12 @@
-// Loaded before the C library (LD_PRELOAD): fails the n-th call of a kind, or kills the program there.
+// Is loaded before the C library (LD_PRELOAD), and lets the n-th call of a kind fail, or kills the program
+// there.
 //
 //   MPM_FAULT=KIND:N      the N-th call fails; KIND:N+ that call and all later calls, as on a full disk
-//   MPM_FAULT_UNDER=DIR   only files below it count, and memory
+//   MPM_FAULT_UNDER=DIR   only files below DIR and allocations count
 //   MPM_FAULT_REPORT=FILE gets the number of calls of each kind, and the stack of the call that failed
 //
-// Calls are counted while main runs: we cannot fix the loader and the constructors of the libraries. Writes
-// of the C library's streams (FILE) are not counted, fopen and fclose are.
+// Calls count only while main runs, because this project cannot fix the loader and the constructors of
+// libraries. Writes of the C library's streams (FILE) do not count, but fopen and fclose do.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -81,7 +82,7 @@ ssize_t readBy(int file, const Do& work) {
     return work();
 }
 
-/// `work(count)` writes `count` bytes.
+/// Calls `work(count)`, which writes `count` bytes, or fails.
 template <class Do>
 ssize_t writeBy(int file, size_t count, const Do& work) {
     if (!oursByNumber(file)) return work(count);
@@ -91,7 +92,7 @@ ssize_t writeBy(int file, size_t count, const Do& work) {
     }
     if (strikes(Interrupt)) return errno = EINTR, -1;
     if (strikes(Write)) {
-        // A full disk accepts the part that still fits, then nothing.
+        // A full disk first accepts the part that fits, then nothing.
         if (firstOfMany(Write) && count > 1) return work(count / 2);
         return errno = ENOSPC, -1;
     }
@@ -99,7 +100,8 @@ ssize_t writeBy(int file, size_t count, const Do& work) {
     return work(count);
 }
 
-/// No signal interrupts this call on a local disk, and SQLite reports EINTR as an error of the disk.
+/// Does not fail with EINTR: signals do not interrupt sync on a local disk, and SQLite reports EINTR as an
+/// error.
 template <class Do>
 int syncBy(int file, const Do& work) {
     if (!oursByNumber(file)) return work();
@@ -164,7 +166,7 @@ EXPORTED int posix_memalign(void** block, size_t alignment, size_t size) {
     return 0;
 }
 
-// The names of open: with a mode or without, for large files, checked by the compiler.
+// Defines the variants of open: for large files, and those that fortified builds call.
 #define OPEN(name)                                                            \
     EXPORTED int name(const char* path, int flags, ...) {                     \
         va_list rest;                                                         \
@@ -294,7 +296,7 @@ EXPORTED int fclose(std::FILE* stream) {
     return EOF;
 }
 
-// A duplicate of a counted descriptor counts, too.
+// If calls on a descriptor count, calls on a duplicate count, too.
 EXPORTED int dup(int file) noexcept {
     static const auto next = real<int (*)(int)>("dup");
     const int second = next(file);

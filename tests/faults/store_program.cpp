@@ -1,4 +1,4 @@
-// Stores measurements like the monitor, and prints which ones are committed. tests/faults runs it with
+// Stores measurements like the monitor, and prints which are committed. tests/faults runs this program with
 // faults.
 #include <cstdio>
 #include <iostream>

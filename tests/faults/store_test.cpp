@@ -1,4 +1,5 @@
-// The store, once for each call that may fail: reported data is there, and no incomplete write.
+// Tests the store, once for each system call that may fail: all data that were reported as stored must be
+// there, and no transaction may be incomplete.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -48,8 +49,7 @@ TEST(StoreFaults, WhatItSaidIsKeptIsThere) {
     const TempFolder folder;
     fs::create_directories(folder / "work");
     ASSERT_EQ(runWith(first, "", folder / "work").status, 0);
-    // The first run of all makes the file and begins at the first batch; later runs continue an existing
-    // file.
+    // The very first run creates the file and begins with batch 0. Later runs continue an existing file.
     program.prepare = [&](const fs::path& to, bool old) {
         program.command[2] = old ? std::to_string(kBefore) : "0";
         if (old) fs::copy_file(folder / "work/store.sqlite", to / "store.sqlite");

@@ -1,5 +1,5 @@
-// A training run, once for each call that may fail: every checkpoint is the complete old file or the complete
-// new file. Called with a folder, this program is the program under test.
+// Runs a training, once for each system call that may fail: every checkpoint must be the complete old or the
+// complete new file. If the argument is a folder, this program is the program under test.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -58,7 +58,8 @@ int trainIn(const std::string& out, int64_t steps) {
     return 1;
 }
 
-/// The number of steps of a checkpoint; -1 if there is none. Throws if the checkpoint is not complete.
+/// Returns the number of steps of a checkpoint; -1 if there is none. Throws if the checkpoint is not
+/// complete.
 int64_t stepsIn(const fs::path& folder) {
     if (fs::exists(folder / "best.pt")) loadModel((folder / "best.pt").string());
     if (!fs::exists(folder / "checkpoint.pt")) return -1;

@@ -31,7 +31,7 @@ std::string bytesOf(const fs::path& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// "ERROR 2: Cannot allocate CPLXMLNode"
+// Whether GDAL wrote the line, for example "ERROR 2: Cannot allocate CPLXMLNode".
 bool isOfGdal(const std::string& line) {
     return line.compare(0, 6, "ERROR ") == 0 && line.size() > 7 && std::isdigit(line[6]) && line[7] == ':';
 }
@@ -42,8 +42,8 @@ std::string replaced(std::string text, const std::string& folder) {
     return text;
 }
 
-/// Libraries that end the program if they get no memory, which we cannot fix. Each was observed by name in
-/// the stack of the call that failed; nothing else is excused.
+/// Libraries that end the program if an allocation fails, which this project cannot fix. A crash is accepted
+/// only if the stack of the failed call has one of these names.
 struct Excused {
     const char* name;  ///< in the stack of the failed call
     const char* why;
@@ -59,7 +59,7 @@ const Excused kExcused[] = {
     {"json_value::destroy", "nlohmann's JSON takes memory in its destructor, which may not throw"},
 };
 
-/// The stack with the names of the program's functions, which only the symbol table has.
+/// Returns the stack with the names of the program's functions, which it reads from the symbol table.
 std::string withNames(const std::string& stack, const std::string& program) {
     std::string offsets;
     std::istringstream lines(stack);
@@ -106,7 +106,7 @@ void readReport(const fs::path& path, Ending& ending) {
                replaced(variable.substr(equals + 1), folder.string()).c_str(), 1);
     }
     setenv("MPM_FAULT", fault.c_str(), 1);
-    // Inputs are in other folders of the test, which all begin so.
+    // Inputs of the program are in other folders, whose names also begin with mpm-test-, so they count, too.
     setenv("MPM_FAULT_UNDER", (fs::temp_directory_path() / "mpm-test-").c_str(), 1);
     setenv("MPM_FAULT_REPORT", report.c_str(), 1);
     setenv("LD_PRELOAD", MPM_FAULT_SHIM, 1);
@@ -147,7 +147,7 @@ void gather(int child, int (&pipes)[2], Ending& ending) {
     if (WIFSIGNALED(status)) ending.signal = WTERMSIG(status);
 }
 
-/// The files of the good run, and the runs with a fault beside them.
+/// Runs a program without a fault, then with faults, and compares the files.
 class Trial {
 public:
     explicit Trial(const Faulty& program) : m_program(program) {}
@@ -212,7 +212,7 @@ void Trial::spread(std::vector<std::string>& faults, const std::string& kind, lo
     }
 }
 
-/// A third is memory, or more if the files are few.
+/// Chooses the faults. About a third are failed allocations, or more if there are few calls on files.
 std::vector<std::string> Trial::choose(int points) const {
     const std::vector<std::string> kinds = {"open",  "read",   "write", "sync",      "rename", "truncate",
                                             "close", "folder", "short", "interrupt", "kill"};
@@ -220,7 +220,7 @@ std::vector<std::string> Trial::choose(int points) const {
     for (const std::string& kind : kinds)
         spread(faults, kind, std::max<long>(points < 20 ? 1 : 2, points / 16));
     const size_t single = faults.size();
-    for (size_t i = 0; i < single; ++i)  // and a disk that stays as it is
+    for (size_t i = 0; i < single; ++i)  // also a disk that stays full
         if (faults[i].compare(0, 6, "write:") == 0 || faults[i].compare(0, 5, "sync:") == 0)
             faults.push_back(faults[i] + '+');
     spread(faults, "alloc", std::max<long>(points / 3, points - static_cast<long>(faults.size())));
@@ -231,8 +231,8 @@ std::string Trial::wrongWords(const Ending& ending) const {
     int complaints = 0;
     std::istringstream lines(ending.err);
     for (std::string line; std::getline(lines, line);) {
-        // GDAL ("ERROR 2: ..."), libpng and libheif, which OpenCV tries on images, report missing memory
-        // themselves.
+        // OpenCV tries GDAL ("ERROR 2: ..."), libpng and libheif on images. These libraries print messages
+        // if an allocation fails.
         if (isOfGdal(line) || line.compare(0, 7, "libpng ") == 0 || line.compare(0, 8, "dlopen: ") == 0)
             continue;
         if (line.compare(0, m_program.prefix.size(), m_program.prefix) != 0)
@@ -260,7 +260,7 @@ std::string Trial::wrongFile(const Written& written, const Ending& ending, bool 
     if (const auto old = m_old.find(written.path); written.continues && old != m_old.end())
         if (bytes.compare(0, old->second.size(), old->second) != 0)
             return written.path + " lost what it held";
-    const bool torn = killed && written.grows;  // the write of a row may be cut, a file may not
+    const bool torn = killed && written.grows;  // an appended row may be incomplete after a kill
     return isWhole(bytes) || torn ? ""
                                   : written.path + " is not whole, " + std::to_string(bytes.size()) +
                                         " bytes of " + std::to_string(good.size());
@@ -274,7 +274,7 @@ std::string Trial::strayFile(bool killed) const {
             m_good.count(name) > 0 ||
             std::any_of(m_program.leaves.begin(), m_program.leaves.end(),
                         [&](const std::string& begin) { return name.compare(0, begin.size(), begin) == 0; });
-        // Between the two calls that replace a file, the new file has a second name.
+        // If the program is killed between the two calls that replace a file, the temporary file remains.
         const bool replacing = killed && entry.path().filename().string().compare(0, 5, ".mpm-") == 0;
         if (!expected && !replacing) return name + " is left behind";
     }

@@ -1,4 +1,4 @@
-// Decisions read from the bytes of a fuzz input: each takes a byte or a few, and past the end they are all 0.
+// Reads decisions from the bytes of a fuzz input. Each takes one or several bytes; after the end, all are 0.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ public:
         --m_left;
         return *m_data++;
     }
-    /// 0..end-1; `end` is at most 256.
+    /// Returns 0..end-1; `end` is at most 256.
     int below(int end) { return byte() % end; }
     bool once(int in) { return below(in) == 1; }
 

@@ -1,4 +1,4 @@
-// Masking: no part of the user information or of the query of an address may be shown.
+// Addresses: no part of the user information or of the query may be shown.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static_cast<void>(mpm::pipeline::Address(text).redact(text));
     static_cast<void>(mpm::pipeline::redacted(text));
     if (!mpm::isUtf8(mpm::printable(text))) std::abort();
-    // Letters that the address itself has nowhere else.
+    // The secret must not occur elsewhere in the address.
     const std::string secret = "Zq9Zq9Zq9";
     for (const std::string& form :
          {"rtsp://" + secret + "@" + text, "rtsp://u:" + secret + "@h/" + text + "?x",

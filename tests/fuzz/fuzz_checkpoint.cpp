@@ -1,4 +1,4 @@
-// Checkpoints of mpm-models, of this version and of those before.
+// Reads checkpoints of mpm-models, of this and of earlier versions.
 #include <cstdint>
 
 #include "models/torch/files/checkpoint_file.hpp"

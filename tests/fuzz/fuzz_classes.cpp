@@ -1,4 +1,4 @@
-// Class files: a list of names and colours, or a clear error.
+// Reading a class file must end with a list of names and colours, or a clear error.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

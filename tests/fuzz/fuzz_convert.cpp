@@ -1,5 +1,5 @@
-// For any bytes of a model file, conversion and inspection end in a result, a Refusal or a BudgetError.
-// Anything else ends the program.
+// For any bytes of a model file, conversion and inspection must end with a result, a Refusal or a
+// BudgetError. Any other exception ends the program, which is a finding.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace mpm;
 
-/// A folder, in memory if possible, removed with the program.
+/// A folder, in memory if possible, which is removed when the program ends.
 class Folder {
 public:
     Folder() {
@@ -42,7 +42,7 @@ void write(const std::string& path, const std::uint8_t* data, std::size_t size) 
     if (file == nullptr || std::fwrite(data, 1, size, file) != size || std::fclose(file) != 0) std::abort();
 }
 
-/// Forms, labels and sizes in turn: the choice follows from the input alone.
+/// Chooses form, labels and size by the size of the input, so that a run can be repeated.
 models::ConvertOptions optionsFor(std::size_t size) {
     models::ConvertOptions options;
     options.maxMemory = std::int64_t{1} << 30;

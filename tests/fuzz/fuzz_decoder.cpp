@@ -1,5 +1,5 @@
-// The operators of mask decoders and of token sharing, with shapes that fit or nearly fit, and values as the
-// bytes choose them.
+// Fuzzes the operators of mask decoders and of token sharing, with shapes that fit or nearly fit. The bytes
+// choose the values.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -22,7 +22,7 @@ int odd(Choices& c) {
     return c.once(2) ? c.of(kEdges) : c.below(12);
 }
 
-/// A size, now and then another.
+/// Returns `size`, or sometimes another size.
 int nearly(Choices& c, int size) {
     return c.once(24) ? c.below(12) : size;
 }
@@ -36,7 +36,7 @@ cv::Mat values(Choices& c, const Dims& dims) {
     return m;
 }
 
-/// Runs the node that was added last, twice.
+/// Runs the model twice.
 void run(Choices& c, OnnxModel& model, const std::vector<std::pair<std::string, Dims>>& inputs) {
     const std::string bytes = model.bytes();
     cv::dnn::Net net = cv::dnn::readNetFromONNX(bytes.data(), bytes.size());

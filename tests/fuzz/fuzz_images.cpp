@@ -1,4 +1,4 @@
-// Bytes of image files: the size is known before decoding, and the decoded image has it.
+// Bytes of image files: the decoded image must have the size that was read before decoding.
 #include <cstdint>
 #include <cstdlib>
 
@@ -9,7 +9,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace mpm::pipeline;
     static_cast<void>(imageHeader({data, size}));
-    setMaxImageBytes(16 << 20);  // many images a second
+    setMaxImageBytes(16 << 20);  // small, so that more images are tried per second
     for (const int flags : {int(cv::IMREAD_COLOR), int(cv::IMREAD_UNCHANGED)}) {
         try {
             const cv::Mat image = decodeImage({data, size}, flags);

@@ -1,6 +1,6 @@
-// All our operators, with attributes, shapes, constants and values from the bytes. Layers are called
-// directly, with blobs that a network would not pass to them, and inside a small network that cv::dnn reads
-// from memory.
+// Fuzzes all operators of mpm. The bytes choose attributes, shapes, constants and values. Layers are called
+// directly, also with blobs that a network would not pass, and inside a small network that cv::dnn reads from
+// memory.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -29,7 +29,7 @@ using Shape = cv::MatShape;
 using Shape = cv::dnn::MatShape;
 #endif
 
-/// No blob of a run is larger: the cost of valid sizes is not tested here.
+/// The largest number of elements of a blob. Larger valid blobs would only take time.
 constexpr std::int64_t kMost = 1 << 18;
 
 enum class Kind { Whole, List, Real, Text };
@@ -114,7 +114,7 @@ std::vector<int> list(Choices& c) {
     return values;
 }
 
-/// Few numbers, so that shapes often fit each other.
+/// Returns a shape. There are only few sizes, so that shapes often fit each other.
 Dims shape(Choices& c, const std::vector<int>& sizes, bool mayBeHuge) {
     Dims dims(static_cast<size_t>(c.below(5)));
     for (int& dim : dims)
@@ -134,14 +134,14 @@ cv::Mat blob(Choices& c, const Dims& dims) {
     constexpr int kTypes[] = {CV_8U, CV_32S, CV_64F, CV_32FC3, CV_16S};
     const int type = c.once(16) ? c.of(kTypes) : CV_32F;
     cv::Mat m(static_cast<int>(dims.size()), dims.data(), type);
-    if (m.dims == 0) m.create(1, 1, type);  // OpenCV 4.x has no number without axes
+    if (m.dims == 0) m.create(1, 1, type);  // OpenCV 4.x has no matrix without axes
     cv::RNG random(c.number<std::uint32_t>());
     random.fill(m, cv::RNG::UNIFORM, c.once(2) ? 0 : -2, 4);
     if (type != CV_32F || m.empty()) return m;
     for (int i = c.below(8); i > 0; --i)
         m.ptr<float>()[random.uniform(0, static_cast<int>(m.total()))] = real(c);
     for (int i = c.once(2) ? static_cast<int>(m.total()) : 0; i > 0; --i)
-        m.ptr<float>()[i - 1] = std::floor(m.ptr<float>()[i - 1]);  // ids of a map
+        m.ptr<float>()[i - 1] = std::floor(m.ptr<float>()[i - 1]);  // whole numbers, as ids of a map
     return m;
 }
 
@@ -158,7 +158,7 @@ Dims sizesOf(const Shape& shape) {
 
 void setAttributes(Choices& c, const Operator& op, cv::dnn::LayerParams& params) {
     for (const Attribute& attribute : op.attributes) {
-        // Sometimes of a wrong kind.
+        // The attribute sometimes has a wrong type.
         const Kind kind =
             c.once(16) ? c.of({Kind::Whole, Kind::List, Kind::Real, Kind::Text}) : attribute.kind;
         if (c.once(5)) continue;
@@ -171,7 +171,7 @@ void setAttributes(Choices& c, const Operator& op, cv::dnn::LayerParams& params)
     }
 }
 
-/// A layer without a network around it.
+/// Calls a layer directly, without a network.
 void alone(Choices& c, const std::string& type, cv::dnn::LayerParams params,
            const std::vector<Dims>& inputs) {
     params.type = "mpm." + type;
@@ -210,7 +210,7 @@ void run(cv::dnn::Net& net, const cv::Mat& input) {
     net.forward(outputs, net.getUnconnectedOutLayersNames());
 }
 
-/// The same inside a network: an input, then constants.
+/// Runs the operator inside a network. The first input is an input of the network, the others are constants.
 void inNetwork(Choices& c, const Operator& op, const std::vector<Dims>& inputs,
                const cv::dnn::LayerParams& params) {
     for (const Dims& dims : inputs)
@@ -296,7 +296,7 @@ mpm::test::EncoderOptions encoderOptions(Choices& c) {
     return o;
 }
 
-/// A valid encoder with a few changes.
+/// Runs a valid encoder with a few changes.
 void encoder(Choices& c) {
     constexpr const char* kMethods[] = {"mpm",
                                         "none",

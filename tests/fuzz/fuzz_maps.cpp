@@ -35,7 +35,7 @@ cv::Mat values(Choices& c, const Dims& dims) {
     return m;
 }
 
-/// Mostly a map that fits.
+/// Returns a map, which is valid in most cases.
 cv::Mat ids(Choices& c, int images, int tokens) {
     cv::Mat m(images, tokens, CV_32F);
     const int size = 1 + c.below(5), turn = c.below(7);
@@ -47,7 +47,7 @@ cv::Mat ids(Choices& c, int images, int tokens) {
     return m;
 }
 
-/// Mostly windows that fit the grid, of an encoder that had none.
+/// Adds windows to an encoder without windows. In most cases they fit the grid.
 void divide(EncoderOptions& o) {
     const int seed = static_cast<int>(o.seed);
     o.window = cv::Size(1 + seed % 3, 1 + seed / 3 % 4);

@@ -1,5 +1,4 @@
-// The metadata of a model file: mpm::modelInfo on a file of these bytes, and the preprocessing that it
-// describes.
+// Calls mpm::modelInfo for a file of these bytes, and preprocesses an image as the metadata describes.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -11,7 +10,7 @@
 
 namespace {
 
-/// A file in memory, under a name that any reader can open.
+/// A file in memory, with a path in /proc that any reader can open.
 class MemoryFile {
 public:
     MemoryFile(const std::uint8_t* data, std::size_t size) : m_file(memfd_create("model", MFD_CLOEXEC)) {
@@ -33,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const cv::Mat image(5, 7, CV_8UC3, cv::Scalar(1, 2, 3));
     try {
         const mpm::ModelInfo info = mpm::modelInfo(file.path());
-        // Larger ones are valid, but take long.
+        // Larger sizes are valid, but would take long.
         if (static_cast<std::int64_t>(info.size.height) * info.size.width > 1 << 20) return 0;
         const cv::Mat blob = mpm::blobFromImage(image, info);
         if (blob.size[2] != info.size.height || blob.size[3] != info.size.width) std::abort();

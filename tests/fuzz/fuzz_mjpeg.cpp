@@ -1,4 +1,5 @@
-// Replies of an HTTP camera, from a server on this machine: frames or a clear error, in time.
+// Replies of an HTTP camera, from a server on this machine. Opening the source must give frames or a clear
+// error, within the time limits.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -60,7 +61,7 @@ private:
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     static const Server server;
     const std::string text(reinterpret_cast<const char*>(data), size);
-    // A redirection would leave this machine.
+    // Skips replies with redirects, which could lead to other machines.
     if (text.find("ocation") != std::string::npos || text.find("://") != std::string::npos) return 0;
     std::atomic<bool> running{true};
     std::thread thread([&] { server.serve(data, size, running); });

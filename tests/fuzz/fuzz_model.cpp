@@ -1,9 +1,9 @@
-// A whole model: these bytes through cv::dnn with our layers, through the encoder, and a forward.
+// Reads these bytes as a model with cv::dnn and the layers of mpm, and runs a forward.
 //
-// OpenCV's importer trusts the file: it reads as many weights as a tensor's dimensions require, even if fewer
-// are there, and divides by a stride of 0. These faults are not ours, so the message is corrected before it
-// is read: tensors get as many bytes as their shape needs, and attributes of standard operators get values
-// that exporters write. Everything of domain mpm stays unchanged.
+// OpenCV's importer trusts the file: it reads as many weights as a tensor's dimensions require, even if the
+// file has fewer, and divides by a stride of 0. To avoid these faults of OpenCV, the model is corrected
+// before it is read: tensors get as many bytes as their shape needs, and attributes of standard operators get
+// values that exporters write. Nodes of the domain mpm are not changed.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -18,7 +18,7 @@
 
 namespace {
 
-/// No input is larger: the cost of valid sizes is not tested here.
+/// The largest number of elements of an input. Larger valid inputs would only take time.
 constexpr std::int64_t kMostInput = 1 << 20;
 
 std::size_t bytesOf(int type) {
@@ -33,7 +33,7 @@ std::size_t bytesOf(int type) {
     }
 }
 
-/// False if the tensor is none that an exporter writes.
+/// Corrects a tensor. Returns false if no exporter writes such a tensor.
 bool putInOrder(onnx::TensorProto& tensor) {
     std::int64_t count = 1;
     for (std::int64_t& dim : *tensor.mutable_dims())
@@ -45,7 +45,7 @@ bool putInOrder(onnx::TensorProto& tensor) {
     const bool typed = tensor.float_data_size() == count || tensor.int64_data_size() == count ||
                        tensor.int32_data_size() == count;
     if (typed && !tensor.has_raw_data() && count > 0) {
-        // As many values, but of the tensor's type?
+        // The number of values must fit the shape, in the field of the tensor's type.
         const int own = tensor.data_type() == onnx::TensorProto::FLOAT   ? tensor.float_data_size()
                         : tensor.data_type() == onnx::TensorProto::INT64 ? tensor.int64_data_size()
                                                                          : tensor.int32_data_size();
@@ -58,7 +58,7 @@ bool putInOrder(onnx::TensorProto& tensor) {
     return true;
 }
 
-/// Strides, axes and pads as exporters write them.
+/// Whether an exporter may write such values of strides, axes or pads.
 bool isHonest(const onnx::AttributeProto& attribute) {
     constexpr std::int64_t kLargest = 4096;
     const auto within = [](std::int64_t value) { return value >= -kLargest && value <= kLargest; };
@@ -88,7 +88,7 @@ bool putInOrder(onnx::ModelProto& model) {
     return true;
 }
 
-/// A blob for an input; dynamic dimensions become small ones. Empty if it would be large.
+/// Returns a blob for an input, with small numbers for dynamic dimensions; empty if the blob would be large.
 cv::Mat blobFor(const onnx::ValueInfoProto& input) {
     std::vector<int> dims;
     std::int64_t count = 1;
@@ -105,7 +105,7 @@ cv::Mat blobFor(const onnx::ValueInfoProto& input) {
     return blob;
 }
 
-// The importer writes a line for each unknown node.
+// Turns off OpenCV's log, because the importer writes a line for each unknown node.
 const bool g_quiet = [] {
     setenv("OPENCV_LOG_LEVEL", "SILENT", 1);
     return true;
@@ -128,7 +128,7 @@ void run(const onnx::ModelProto& model) {
         encoder.setDevice(mpm::Device::Cpu);
         static_cast<void>(encoder.schedule());
     } catch (const cv::Exception&) {
-        // A model without an encoder may have other layers of ours.
+        // A model without an encoder may have other layers of mpm.
     }
     net.forward(outputs, net.getUnconnectedOutLayersNames());
 }

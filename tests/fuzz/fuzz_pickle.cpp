@@ -8,6 +8,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string_view bytes(reinterpret_cast<const char*>(data), size);
     mpm::fuzz::readAll([&] { return mpm::models::torchZipTensors(bytes); });
     mpm::fuzz::attempt(
-        [&] { mpm::models::readPickle(bytes); });  // without a zip around it, which few mutants keep
+        [&] { mpm::models::readPickle(bytes); });  // without a zip, which most mutants would damage
     return 0;
 }

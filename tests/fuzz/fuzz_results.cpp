@@ -1,4 +1,4 @@
-// Files of annotations, detections and tracks: scored, or a clear error.
+// Files of annotations, detections and tracks must be evaluated, or rejected with a clear error.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace mpm::pipeline;
 
-/// The annotations end at the first byte 0, the detections follow.
+/// Evaluates boxes. The annotations end at the first byte 0, and the detections follow.
 void scoreBoxes(bool masks) {
     try {
         const CocoTruth truth = readCocoTruth("annotations", masks);

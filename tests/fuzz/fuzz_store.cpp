@@ -1,4 +1,4 @@
-// A store from an untrusted source: read, written to, exported, old rows deleted.
+// Reads, writes and exports a store from an untrusted source, and deletes old rows.
 #include <unistd.h>
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace mpm::pipeline;
 
-/// Takes everything and keeps nothing.
+/// A stream buffer that discards all output.
 class Nowhere : public std::streambuf {
     int overflow(int c) override { return c; }
     std::streamsize xsputn(const char*, std::streamsize count) override { return count; }
@@ -53,7 +53,7 @@ void use(const std::string& path) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    // In memory if such a folder exists, since every write waits for the disk.
+    // The store is in memory if possible, because every write would wait for the disk.
     static const std::string folder = fs::is_directory("/dev/shm") ? "/dev/shm/mpm-fuzz-" : "store-";
     const std::string path = folder + std::to_string(getpid()) + ".sqlite";
     for (const char* beside : {"", "-wal", "-shm", "-journal"})
@@ -63,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     try {
         use(path);
     } catch (const StoreError&) {
-        // Reported, and the file left as it is, as documented.
+        // As documented, the error is reported and the file stays unchanged.
     }
     for (const char* beside : {"", "-wal", "-shm", "-journal"})
         fs::remove(path + beside);

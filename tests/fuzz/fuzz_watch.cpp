@@ -1,5 +1,5 @@
-// A watch file from an untrusted source: accepted or rejected; an accepted file is written and read back
-// unchanged.
+// A watch file from an untrusted source. If it is accepted, it must be the same after writing and reading it
+// again.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         for (const auto& rule : settings.alerts)
             if (mpm::printable(rule.name, 1000) != rule.name) std::abort();
     } catch (const WatchError&) {
-        // A single line with the place.
+        // A rejection is correct.
     }
     return 0;
 }

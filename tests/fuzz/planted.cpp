@@ -1,4 +1,4 @@
-// Faults on purpose: the self-test of the driver (check_driver.sh) checks that each is found.
+// A target with deliberate faults. The test of the driver (check_driver.sh) checks that each is found.
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Shared by the targets for files of weights.
+// Functions for the targets that read files of weights.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace mpm::fuzz {
 
-/// Errors are for people: a single line, not long.
+/// Ends the program if a message is not a single printable line of limited length.
 inline void demandReadable(const std::string& message) {
     if (message.size() > 1000 || printable(message, 1000) != message) std::abort();
 }
@@ -26,7 +26,7 @@ void attempt(const Action& action) {
     }
 }
 
-/// Every element in the shape of a tensor can be read.
+/// Reads every element of all tensors, so that a sanitizer finds shapes that do not fit the data.
 inline void touch(const models::FileTensors& tensors) {
     for (const auto& entry : tensors) {
         const models::FileTensor& tensor = entry.second;

@@ -1,5 +1,5 @@
-// The element mpmsegment under GstHarness: caps, metadata, properties while it plays, QoS, and errors on the
-// bus.
+// The element mpmsegment in GstHarness: caps, metadata, properties that change while it plays, QoS, and
+// errors on the bus.
 #include <cstring>
 #include <string>
 #include <vector>
@@ -97,7 +97,7 @@ TEST(MpmSegment, LateFramesAreDroppedAndCounted) {
     Harness harness("output=map model=" + tiny());
     harness.caps();
     gst_buffer_unref(harness.frame(0));
-    // The sink reports that it got a frame a second late.
+    // The sink reports that a frame arrived one second late.
     gst_harness_push_upstream_event(
         harness.get(), gst_event_new_qos(GST_QOS_TYPE_UNDERFLOW, 2, GST_SECOND, 40 * GST_MSECOND));
     for (int number = 1; number < 10; ++number)
@@ -113,7 +113,7 @@ TEST(MpmSegment, LateFramesAreDroppedAndCounted) {
     gst_message_parse_qos_stats(message, nullptr, &processed, &dropped);
     EXPECT_EQ(dropped, 9u);
     gst_message_unref(message);
-    EXPECT_EQ(harness.push(60), GST_FLOW_OK);  // far enough ahead
+    EXPECT_EQ(harness.push(60), GST_FLOW_OK);  // late enough not to be dropped
     EXPECT_EQ(gst_harness_buffers_in_queue(harness.get()), 1u);
 }
 
@@ -146,7 +146,8 @@ TEST(MpmSegment, ASegmentInBytesIsRejectedOnce) {
 }
 
 #ifdef MPM_GST_SEGMENTATION
-/// The mask equals the labels that the buffer itself holds, and each region has the name of its class.
+/// Expects that the mask in the metadata equals the labels in the buffer, and that each region has the name
+/// of the class.
 void expectAnalytics(GstBuffer* out, const GValue* names) {
     GstAnalyticsRelationMeta* meta = gst_buffer_get_analytics_relation_meta(out);
     ASSERT_NE(meta, nullptr);
@@ -219,7 +220,7 @@ TEST(MpmSegment, LabelsAndAlertsOfTheShippedModel) {
     gst_message_unref(message);
     EXPECT_EQ(harness.messages(GST_MESSAGE_ELEMENT), 0) << "a condition that persists is one message";
 
-    // The hold is time of the stream. Frame 258 has the pixels of frame 2 and is 10.24 s later.
+    // alert-hold is measured in stream time. Frame 258 has the pixels of frame 2 and is 10.24 s later.
     g_object_set(harness.element(), "alert-share", 2e-4, "alert-hold", 10'000u, nullptr);
     for (const int number : {2, 258}) {
         EXPECT_EQ(harness.messages(GST_MESSAGE_ELEMENT), 0);

@@ -1,4 +1,4 @@
-// The element mpmsegment with a bus, under GstHarness.
+// The element mpmsegment with a bus, in GstHarness.
 #pragma once
 
 #include <cstdlib>
@@ -21,7 +21,7 @@ inline std::string tiny() {
 
 inline const std::string kCaps = "video/x-raw,format=BGR,width=64,height=48,framerate=25/1";
 
-/// An element with a bus, in a harness.
+/// The element in a harness, with a bus that receives the messages.
 class Harness {
 public:
     explicit Harness(const std::string& properties) {
@@ -55,13 +55,13 @@ public:
         return gst_harness_push(m_harness, buffer);
     }
 
-    /// The buffer of the next frame; the caller releases it.
+    /// Pushes a frame and returns the output buffer, which the caller must release.
     GstBuffer* frame(int number = 0) {
         EXPECT_EQ(push(number), GST_FLOW_OK) << error();
         return gst_harness_try_pull(m_harness);
     }
 
-    /// The text of the next error on the bus; empty without one.
+    /// Returns the text of the next error on the bus; empty if there is none.
     std::string error() {
         std::string text;
         if (GstMessage* message = gst_bus_pop_filtered(m_bus, GST_MESSAGE_ERROR)) {
@@ -74,7 +74,7 @@ public:
         return text;
     }
 
-    /// How many messages of a kind are on the bus.
+    /// Removes the messages of a type from the bus, and returns their number.
     int messages(GstMessageType type) {
         int count = 0;
         while (GstMessage* message = gst_bus_pop_filtered(m_bus, type)) {

@@ -1,4 +1,4 @@
-// Objects and their identities as metadata of frames.
+// Objects and identities in the metadata of frames.
 #include <string>
 #include <vector>
 
@@ -93,7 +93,7 @@ std::vector<int> identities(GstBuffer* buffer) {
 }
 #endif
 
-/// Of the next frame.
+/// Pushes a frame, and returns the identities in the metadata of the output.
 std::vector<int> identities(Harness& harness, int number) {
     GstBuffer* out = harness.frame(number);
     const std::vector<int> ids = out ? identities(out) : std::vector<int>{};

@@ -1,4 +1,4 @@
-// The form of alert rules: percent, present values, and the rule tried on stored readings.
+// The form of alert rules: thresholds in percent, current values, and a trial of the rule on stored readings.
 #include <atomic>
 
 #include <QCheckBox>
@@ -22,7 +22,7 @@ private slots:
     void rulesAreTriedOnTheLastDay();
 };
 
-/// Steps of 0.1 %, the present value beside it, and no rounding of what a file holds.
+/// Checks that the form does not round a threshold from a file, steps by 0.1 %, and shows the current value.
 void AlertsTest::thresholdsArePercent() {
     QLocale::setDefault(QLocale::c());
     mpm::pipeline::AlertRule rule;
@@ -55,9 +55,9 @@ void AlertsTest::thresholdsArePercent() {
     QVERIFY2(texts().contains(QStringLiteral("now 1.2 %")), qPrintable(texts()));
     page.setTimes(page.rules()[0], 14);
     QVERIFY(texts().contains(QStringLiteral("would have fired 14 times in the last day")));
-    page.setTimes(rule, 3);  // of the rule as it was
+    page.setTimes(rule, 3);  // an answer for the rule before the changes
     QVERIFY(!texts().contains(QStringLiteral("fired 3")));
-    // Only the hours differ; the same hour twice would never fire, and is not taken.
+    // A rule from 22 to 22 would never fire, so the form changes the end to 24.
     const QList<QSpinBox*> hours = page.findChildren<QSpinBox*>();
     hours.at(0)->setValue(22);
     hours.at(1)->setValue(22);
@@ -65,7 +65,8 @@ void AlertsTest::thresholdsArePercent() {
     QCOMPARE(page.rules()[0].toHour, 24);
 }
 
-/// A region of another source, and no class for a share. Regions that are renamed stay the rule's.
+/// The form cannot offer a region of another source, and has no class for a share: the rule must keep its
+/// values. If a region of the rule is renamed, the rule gets the new name.
 void AlertsTest::rulesKeepWhatTheFormLacks() {
     using mpm::pipeline::AlertRule;
     AlertRule rule;
@@ -75,7 +76,7 @@ void AlertsTest::rulesKeepWhatTheFormLacks() {
     AlertPage page({rule}, {QStringLiteral("Door")}, {}, {});
     page.findChild<QCheckBox*>()->click();
     QCOMPARE(page.rules()[0].region, std::string("Gate"));
-    page.renameRegion("Gate", "Entry", "yard", false);  // the rule is of all sources, and another has a Gate
+    page.renameRegion("Gate", "Entry", "yard", false);  // the rule is for all sources; one still has a Gate
     QCOMPARE(page.rules()[0].region, std::string("Gate"));
     page.renameRegion("Gate", "Entry", "yard", true);
     page.findChild<QCheckBox*>()->click();
@@ -100,7 +101,7 @@ void AlertsTest::rulesAreTriedOnTheLastDay() {
     QCOMPARE(timesFired(rule, QStringLiteral("door"), readings, {}), 3);
     rule.source = "yard";
     QCOMPARE(timesFired(rule, QStringLiteral("door"), readings, {}), 0);
-    // The recorder answers from the store.
+    // The recorder gives access to the stored readings on which the form tries a rule.
     test::WindowFixture is;
     is.open();
     QVERIFY(is.next());

@@ -1,4 +1,4 @@
-// A real MQTT broker and a real client beside it, both of Debian's mosquitto; and two bad brokers.
+// An MQTT broker and a client, both from Debian's mosquitto, and two brokers that misbehave.
 #pragma once
 
 #include <poll.h>
@@ -21,7 +21,7 @@
 
 namespace mpm::gui::test {
 
-/// A port that is free now.
+/// Returns a TCP port of 127.0.0.1 that no program uses at the moment.
 inline int freePort() {
     QTcpServer server;
     server.listen(QHostAddress::LocalHost);
@@ -75,7 +75,7 @@ public:
         m_process.kill();
         m_process.waitForFinished();
     }
-    /// The last payload on a topic; waits for the first.
+    /// Returns the newest payload of a topic. If there is none yet, waits for one.
     QByteArray payload(const QString& topic) {
         QByteArray found;
         const QByteArray head = topic.toUtf8() + ' ';
@@ -100,7 +100,7 @@ private:
     QByteArray m_said;
 };
 
-/// Accepts a client, then sends an unwanted message of the largest size that MQTT knows.
+/// Accepts a client, then sends a message that it did not ask for, of the largest size that MQTT allows.
 class FloodingBroker {
 public:
     FloodingBroker() {

@@ -1,4 +1,4 @@
-// A model whose blocks are in two segments, with queries in the second (EoMT), in the monitor.
+// Shows a model with two segments in the monitor; queries enter before the second segment (as in EoMT).
 #include <algorithm>
 
 #include <QTest>
@@ -46,7 +46,7 @@ void ChainTest::blocksOfBothSegmentsAreOneSchedule() {
     QVERIFY(analysis);
     QVERIFY(analysis->model->classes);
     QCOMPARE(analysis->model->blocks, 6);
-    QCOMPARE(analysis->schedule, (std::vector<int>{2, 5}));  // before the queries, and among them
+    QCOMPARE(analysis->schedule, (std::vector<int>{2, 5}));  // block 5 is in the second segment, with queries
     QCOMPARE(analysis->tokensIn(), 24);                      // without the queries
     QCOMPARE(analysis->merged.tokens.tokens.size(), size_t(6));
     QVERIFY(follows(analysis->merged.tokens.tokens, {2, 5}));
@@ -61,7 +61,7 @@ void ChainTest::blocksOfBothSegmentsAreOneSchedule() {
         QVERIFY(follows(analysis->merged.tokens.tokens, schedule));
         QTRY_COMPARE_WITH_TIMEOUT(blocks.tokensBefore(5), analysis->merged.tokens.tokens[5],
                                   test::patience(10'000));
-        // The clusters of the map are the tokens that entered the last block.
+        // The map has as many clusters as tokens entered the last block.
         double last = 0;
         cv::minMaxLoc(analysis->merged.tokens.map, nullptr, &last);
         QCOMPARE(int(last) + 1, analysis->merged.tokens.tokens.back());

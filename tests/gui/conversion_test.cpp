@@ -1,4 +1,5 @@
-// Converting a model from the window: in a child that is shown, cancelled, and ended with the window.
+// Converts a model from the window, in a child process. The window shows the conversion, can cancel it, and
+// ends the child when it closes.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@ namespace {
 
 const QString kStreet = QStringLiteral(MPM_SOURCE_DIR "/models/zoo/street-vit-tiny.onnx");
 
-/// Child processes that convert.
+/// Returns the number of child processes that convert a model.
 int converters() {
     int count = 0;
     QDirIterator processes(QStringLiteral("/proc"), QDir::Dirs);
@@ -63,7 +64,7 @@ void ConversionTest::convertsInAChild() {
     QCOMPARE(converters(), 0);
     const QFileInfo file(made[0][1].toString());
     QVERIFY(file.size() > 1'000'000);
-    const mode_t mask = umask(0);  // a model is no camera content: it follows the umask
+    const mode_t mask = umask(0);  // a model shows nothing of a camera, so it may have the umask's mode
     umask(mask);
     QCOMPARE(bool(file.permissions() & QFile::ReadGroup), (mask & S_IRGRP) == 0);
     QCOMPARE(bool(file.permissions() & QFile::ReadOther), (mask & S_IROTH) == 0);
@@ -133,7 +134,7 @@ void ConversionTest::windowClosesAtOnce() {
     since.start();
     is.window->close();
     QTRY_COMPARE_WITH_TIMEOUT(converters(), 0, test::patience(2'000));
-    // And once more without the event, as at the program's end.
+    // The program's end destroys the window without a close event.
     is.open();
     is.window->model().convert(kStreet);
     QTRY_COMPARE_WITH_TIMEOUT(converters(), 1, test::patience(20'000));

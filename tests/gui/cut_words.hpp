@@ -8,7 +8,7 @@
 
 namespace mpm::gui::test {
 
-/// Texts of labels and buttons that are cut off without an ellipsis.
+/// Returns the texts of labels and buttons that are cut off without an ellipsis.
 inline QStringList cutWords(const QWidget& top) {
     QStringList cut;
     const auto look = [&cut](const QWidget* widget, const QString& text) {

@@ -1,5 +1,5 @@
-// A day and a night through the window: the stored rows, the panel and the exports. Panel and exports are
-// compared with independent arithmetic on the stored rows, and the rows with another network's counts.
+// Runs a day and a night through the window. The panel and the exports are compared with values that the test
+// computes from the stored rows, and the rows with the token counts of a second network.
 #include <QFile>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -32,15 +32,15 @@ private:
 namespace {
 
 constexpr int kFramesPerDay = 160;
-constexpr int kLeast = 15;      // readings by day, and by night
-constexpr int kStartHour = 16;  // of the scene's clock, at the first frame
+constexpr int kLeast = 15;      // the least number of readings by day, and by night
+constexpr int kStartHour = 16;  // hour in the scene at the first frame
 
 struct Expected {
     double mean[2] = {}, deviation[2] = {}, percent = 0, spread = 0;
     int count[2] = {};
 };
 
-/// Two passes over the rows; the program has a running mean.
+/// Computes mean and deviation in two passes over the rows; the program computes a running mean.
 Expected expectedOf(const Rows& rows) {
     Expected found;
     for (const bool night : {false, true}) {
@@ -69,14 +69,14 @@ bool near(double a, double b) {
     return std::abs(a - b) <= 1e-6 * std::max(1.0, std::abs(b));
 }
 
-/// The scene's clock when a frame of the first two days was filmed.
+/// Returns the hour in the scene at a frame.
 double hourOf(std::int64_t frame) {
     return std::fmod(kStartHour + 24.0 * double(frame) / kFramesPerDay, 24);
 }
 
 }  // namespace
 
-/// Pauses, waits until all that was measured is stored, and reads it.
+/// Pauses the source, waits until all readings are stored, and returns the stored rows.
 Rows CycleTest::stop(test::WindowFixture& is) {
     is.window->front().setPaused(true);
     if (!is.settle()) return {};
@@ -93,7 +93,7 @@ Rows CycleTest::stop(test::WindowFixture& is) {
 void CycleTest::checkPanel(test::WindowFixture& is, const Rows& rows) {
     const StatisticsModel& panel = is.window->models().statistics;
     const auto& found = panel.statistics();
-    // Rows from before the panel began to count (another schedule) come first, and are few.
+    // The panel does not count the earliest rows, which have another schedule. There are at most three.
     const auto counted = std::size_t(found.day().kept.count() + found.night().kept.count());
     QVERIFY(counted <= rows.size() && counted + 3 >= rows.size());
     const Expected expected = expectedOf({rows.end() - std::ptrdiff_t(counted), rows.end()});
@@ -158,8 +158,8 @@ void CycleTest::streetThroughDayAndNight() {
     options.source = QStringLiteral("demo");
     options.dayCycle = kFramesPerDay;
     is.open(options);
-    is.window->views()->showView(QStringLiteral("overlay"));  // the whole machine for a single run a frame
-    // A day at least; on a slow machine, which sees few frames, several.
+    is.window->views()->showView(QStringLiteral("overlay"));  // needs a single run per frame
+    // Runs for at least a day in the scene. A slow machine measures few frames a day, so it needs more days.
     const auto& seen = is.window->models().statistics.statistics();
     QTRY_VERIFY_WITH_TIMEOUT(is.last && is.last->frame.number > kFramesPerDay &&
                                  seen.day().kept.count() >= kLeast && seen.night().kept.count() >= kLeast,
@@ -192,7 +192,7 @@ void CycleTest::streetThroughDayAndNight() {
     QCOMPARE(phases.substr(0, 10), std::string("night day "));
 }
 
-/// Every fifth image of CamVid's validation split, then the same images under simulated night.
+/// Shows every fifth image of CamVid's validation split, then the same images darkened to simulate night.
 void CycleTest::camvidByDayAgainstSimulatedNight() {
     const QDir camvid(QStringLiteral(MPM_SHARED_DIR "/camvid/val/images"));
     const QFileInfoList files = camvid.entryInfoList({QStringLiteral("*.jpg"), QStringLiteral("*.png")});
@@ -226,14 +226,14 @@ void CycleTest::camvidByDayAgainstSimulatedNight() {
     QTRY_VERIFY_WITH_TIMEOUT(is.last && is.last->frame.number >= once - 1, test::patience(300'000));
     const Rows rows = stop(is);
     QVERIFY(rows.size() > images.size() / 2);
-    // The recorded count equals the count of another network on the same image.
+    // The stored token count equals the count of a second network on the same image.
     mpm::pipeline::Segmenter segmenter{mpm::pipeline::Network("default")};
     segmenter.encoder().setSchedule(is.last->schedule);
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const std::size_t image = std::size_t(rows[i].frame) % images.size();
         QCOMPARE(rows[i].phase == Phase::Night, image >= days);
         if (rows[i].stageTokens.size() != is.last->schedule.size())
-            continue;  // before the schedule of the model
+            continue;  // was measured before the model's schedule applied
         if (i % 4 != 0) continue;
         QCOMPARE(rows[i].tokensKept(), tokensKept(segmenter.segment(images[image]).tokens));
     }

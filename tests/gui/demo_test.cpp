@@ -1,5 +1,5 @@
-// The first step of a new user: the demo on a real X server, observed from outside. Xvfb provides the screen
-// as a file. MPM_DEMO selects another command, such as `./run demo`.
+// Runs the demo, a new user's first step, on the X server Xvfb, and reads the screen from the file that Xvfb
+// writes. MPM_DEMO selects another command, such as `./run demo`.
 #include <set>
 
 #include <QElapsedTimer>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kWidth = 1440, kHeight = 900;
 
-/// A separate screen that can be read at any time.
+/// An X server with a screen that the test can read at any time.
 class Screen {
 public:
     explicit Screen(const QString& folder) : m_file(folder + QStringLiteral("/Xvfb_screen0")) {
@@ -34,7 +34,7 @@ public:
     }
     const QString& name() const { return m_name; }
 
-    /// A dump of the X Window System: a head of big-endian words, colours, pixels.
+    /// Returns the screen. Its file has the XWD format: a header of big-endian words, a colour table, pixels.
     QImage look() const {
         QFile file(m_file);
         if (!file.open(QIODevice::ReadOnly)) return {};
@@ -57,7 +57,7 @@ private:
     QString m_name;
 };
 
-/// The four views of the overview, well inside their frames.
+/// Returns the centres of the overview's four views: 60 % of their width and height, away from the borders.
 std::array<QRect, 4> views() {
     const QRect area(20, 130, 1050, 520);
     const QSize half(area.width() / 2, area.height() / 2), inside = half * 0.6;
@@ -70,7 +70,7 @@ std::array<QRect, 4> views() {
     return found;
 }
 
-/// An image, not a plate with text: many colours, none everywhere.
+/// Whether the area shows an image and not a message: it has many colours, and no colour fills most of it.
 bool looksLikeAnImage(const QImage& image) {
     std::map<QRgb, int> colours;
     for (int y = 0; y < image.height(); y += 2)
@@ -114,7 +114,7 @@ void DemoTest::everyViewIsAliveSoon() {
         QTest::qWaitFor([&] { return alive(0) && alive(1) && alive(2) && alive(3); }, test::patience(60'000)),
         "a view stays empty");
     const qint64 started = timer.elapsed();
-    // Not painted only once: every view changes with the street.
+    // Every view is painted again as the street changes.
     const QImage before = screen.look();
     for (int view = 0; view < 4; ++view) {
         const QRect place = views()[view];

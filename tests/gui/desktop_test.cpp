@@ -68,12 +68,12 @@ void DesktopTest::desktopFilesAreValid() {
     const test::Outcome entry =
         test::run(QStringLiteral("desktop-file-validate"), {assets + QStringLiteral("mpm-monitor.desktop")});
     QVERIFY2(entry.status == 0, qPrintable(entry.out + entry.err));
-    // The texts are read below; the language must not be the user's.
+    // The test reads English messages of appstreamcli, so the user's language must not apply.
     const test::Outcome stream =
         test::run(QStringLiteral("env"), {QStringLiteral("LC_ALL=C"), QStringLiteral("appstreamcli"),
                                           QStringLiteral("validate"), QStringLiteral("--no-net"),
                                           assets + QStringLiteral("org.mpm_project.Monitor.metainfo.xml")});
-    // Later versions also warn about fields that a project without a web site cannot have.
+    // Later versions of appstreamcli warn about missing fields that need a web site, so only errors count.
     const QString said = stream.out + stream.err;
     QVERIFY2(stream.status == 0 || !said.contains(QStringLiteral("E: ")), qPrintable(said));
     QVERIFY2(said.contains(QStringLiteral("alidation")), qPrintable(said));
@@ -81,8 +81,8 @@ void DesktopTest::desktopFilesAreValid() {
 
 namespace {
 
-/// The installation of the monitor by `cmake --install --prefix` or, with a `root` in place of /, by a
-/// package.
+/// Installs the monitor as `cmake --install --prefix` does. If `root` is not empty, installs below `root`
+/// instead of /, as a package build does.
 void install(const QString& prefix, const QString& root = {}) {
     const test::Outcome done =
         test::run(QStringLiteral("env"), {QStringLiteral("DESTDIR=") + root, QStringLiteral(MPM_CMAKE),
@@ -92,7 +92,7 @@ void install(const QString& prefix, const QString& root = {}) {
     QVERIFY2(done.status == 0, qPrintable(done.out + done.err));
 }
 
-/// The words after ExecStart= of the unit for `manager`.
+/// Returns the words after ExecStart= in the unit for `manager` (the system's or the user's systemd).
 QStringList startOf(const QString& prefix, const QString& manager) {
     QFile unit(QStringLiteral("%1/lib/systemd/%2/mpm-monitor@.service").arg(prefix, manager));
     if (!unit.open(QIODevice::ReadOnly)) return {};
@@ -132,7 +132,7 @@ void DesktopTest::unitsAreUnderstoodAndHardened() {
             test::run(QStringLiteral("env"),
                       {runtime, QStringLiteral("systemd-analyze"), QStringLiteral("--") + manager,
                        QStringLiteral("--man=no"), QStringLiteral("verify"), unit});
-        // A misspelt setting is reported and ignored.
+        // systemd reports a misspelt setting as a warning only, so there must be no output.
         QVERIFY2(verified.status == 0 && verified.out.isEmpty() && verified.err.isEmpty(),
                  qPrintable(verified.out + verified.err));
     }
@@ -168,7 +168,7 @@ void DesktopTest::windowSpeaksFrench() {
     for (const QLabel* label : is.window->findChildren<QLabel*>())
         said << label->text();
     QVERIFY(said.contains(QStringLiteral("Molette")));
-    // French needs more room: the window still fits a small screen, and nothing is cut off.
+    // French texts are longer: the window must still fit a small screen, without cut words.
     QVERIFY2(is.window->minimumSizeHint().width() <= 1280,
              qPrintable(QString::number(is.window->minimumSizeHint().width())));
     const auto* side = is.window->findChild<QScrollArea*>();

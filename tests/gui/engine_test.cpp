@@ -1,4 +1,4 @@
-// The workers without a window: frames, settings and measurements go the whole way through a real network.
+// The workers without a window: frames and settings pass through a network to measurements.
 #include <sqlite3.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -69,7 +69,7 @@ int niceness() {
     return getpriority(PRIO_PROCESS, static_cast<id_t>(gettid()));
 }
 
-/// Posts this many messages, then ends or fails.
+/// Posts `words` messages, then ends, or throws if `fails`.
 class Talker : public Worker {
 public:
     Talker(int words, std::function<void(std::string)> hears)
@@ -156,7 +156,7 @@ void EngineTest::imagesAreAnalysedAndKept() {
         QVERIFY(watch.measurements[1].frame > watch.measurements[0].frame);
         for (const AnalysisPtr& analysis : watch.analyses)
             seen += !analysis->repeat;
-    }  // the end of the engine writes the pending rows
+    }  // the engine's destructor writes the pending rows
     mpm::pipeline::Store store(path.toStdString());
     QCOMPARE(size_t(store.count(store.source(source.toStdString()))), seen);
 }
@@ -318,7 +318,8 @@ void EngineTest::storeThatCannotBeWrittenIsReported() {
     QTRY_VERIFY_WITH_TIMEOUT(!watch.analyses.empty(), test::patience(30'000));  // watching continues
 }
 
-/// 20,000 events wait at most; the oldest go.
+/// At most 20,000 events wait for the store; the oldest are dropped and count as lost. Here the store cannot
+/// be opened, so all events are lost.
 void EngineTest::whatFindsNoRoomIsCounted() {
     const QString path = m_sandbox.path(QStringLiteral("full.sqlite"));
     QVERIFY(QDir().mkpath(path));

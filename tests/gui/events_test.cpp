@@ -1,4 +1,4 @@
-// The events of the store after a restart, and recordings in a player that leaves no trace.
+// Stored events after a restart, and the player of recordings, which must store nothing about the videos.
 #include <QComboBox>
 #include <QDateTime>
 #include <QListWidget>
@@ -21,7 +21,7 @@ using namespace mpm::gui;
 
 namespace {
 
-/// Chosen in the menus, as a hand would.
+/// Triggers the menu entry with these words.
 void trigger(MainWindow& window, const char* words) {
     for (QAction* action : window.findChildren<QAction*>())
         if (action->text().remove(QLatin1Char('&')) == QString::fromUtf8(words)) return action->trigger();
@@ -44,7 +44,7 @@ void shoot(QWidget& widget, const char* name) {
     if (!folder.isEmpty()) widget.grab().save(folder + QLatin1Char('/') + QLatin1String(name));
 }
 
-/// A film of `seconds` as a recording of `source` that began at `time`.
+/// Writes a film of `seconds` as if it were a recording of `source` that began at `time`.
 QString recording(const MainWindow& window, const QString& source, const QDateTime& time, double seconds) {
     auto& session = const_cast<MainWindow&>(window).session();
     const QString folder = session.services().videosFolder();
@@ -121,15 +121,15 @@ void EventsTest::eventsSurviveARestart() {
     QCOMPARE(cell(table, 0, EventModel::Value), QStringLiteral("61 % (tokens above 50 %)"));
     QVERIFY(!cell(table, 0, EventModel::Play).isEmpty());
     QTRY_VERIFY(!table.model()->index(0, EventModel::Image).data(Qt::DecorationRole).value<QIcon>().isNull());
-    // The image of that moment, in the window behind.
+    // The window behind the dialog shows the image of the event's time.
     table.selectRow(0);
     QTest::mouseClick(test::button(dialog, "Show the image"), Qt::LeftButton);
     QVERIFY(is.window->views()->find<LiveView>()->past());
-    // Other filters.
+    // The filters of time and source.
     dialog->filter(EventModel::Time)->setCurrentText(QLocale().toString(then.date(), QLocale::ShortFormat));
     dialog->filter(EventModel::Source)->setCurrentText(source);
     QCOMPARE(table.model()->rowCount(), 1);
-    // Deleted for good: the other alert stays.
+    // Delete removes the alert from the store too; the other alert stays.
     table.selectRow(0);
     QTest::mouseClick(test::button(dialog, "Delete"), Qt::LeftButton);
     QTRY_VERIFY_WITH_TIMEOUT(rules->findText(QStringLiteral("bright")) < 0, test::patience(10'000));
@@ -168,7 +168,7 @@ void EventsTest::playerLeavesNoTrace() {
     QCOMPARE(window.session().sources().count(), 1);
     QVERIFY(is.next());
     player->close();
-    // The store knows the source alone.
+    // The store has the source, but not the file that the player showed.
     const QString store = window.session().profile().storePath();
     is.window.reset();
     const mpm::pipeline::Store closed(store.toStdString());
@@ -190,7 +190,7 @@ void EventsTest::classesHaveLanes() {
     constexpr qint64 kMinute = 60'000;
     for (int second = 0; second < 60; ++second)
         add(100 * kMinute + 1'000 * second, second < 30 ? 0.25 : 0.75);
-    // Seconds of this run, and minutes of the past.
+    // This run has a reading each second, the past a mean for each minute.
     auto columns = data.columns(100 * kMinute, 101 * kMinute, 6);
     QVERIFY(std::abs(columns[0].quantities[0].mean() - 0.25) < 0.001 &&
             std::abs(columns[5].quantities[0].mean() - 0.75) < 0.001);
@@ -202,14 +202,14 @@ void EventsTest::classesHaveLanes() {
     QCOMPARE(columns[50].quantities[0].mean(), 0.125);
     QCOMPARE(columns[50].quantities[0].most, 0.5);
     QVERIFY(!columns[49].quantities[0].any() && columns[100].quantities[0].any());
-    // Of a clock that was ahead: a minute, and a reading of another.
+    // The clock was ahead before: a minute and a single reading have times in the future.
     data.addPast(share, {{mpm::pipeline::Millis(150 * kMinute), 10, 0.25, 0, 0.5}},
                  {{mpm::pipeline::Millis(140 * kMinute + 500), 1, 0.75, 0.75, 0.75}});
     columns = data.columns(100 * kMinute, 200 * kMinute, 10'000);
     QCOMPARE(columns[50 * 100 + 50].quantities[0].mean(), 0.25);
     QCOMPARE(columns[40 * 100].quantities[0].mean(), 0.75);
-    QVERIFY(!columns[50].quantities[0].any() || columns[50].quantities[0].count < 10);  // readings, no minute
-    // A day: minutes only.
+    QVERIFY(!columns[50].quantities[0].any() || columns[50].quantities[0].count < 10);  // readings
+    // A whole day is drawn from minutes only.
     columns = data.columns(-600 * kMinute, 840 * kMinute, 24);
     QVERIFY(columns[11].quantities[0].any() && !columns[2].quantities[0].any());
     data.setQuantities({});

@@ -1,5 +1,5 @@
-// Failures of weeks of use, against real parts: a camera that dies, stalls and returns; a full disk; a store
-// that is locked or damaged; a clock that jumps; models that are removed. An argument sets the rounds.
+// Failures that occur in weeks of use: a camera dies, stalls and returns; the disk is full; the store is
+// locked or damaged; the clock jumps; models are removed. MPM_FAULT_ROUNDS sets the number of rounds.
 #include <sqlite3.h>
 
 #include <atomic>
@@ -24,11 +24,11 @@ int rounds() {
     return qEnvironmentVariableIntValue("MPM_FAULT_ROUNDS");
 }
 
-/// Every frame that an engine shows, and the engine's state.
+/// Checks every frame that an engine shows, and keeps the engine's state.
 struct Witness : QObject {
     explicit Witness(Engine& engine) {
         connect(&engine, &Engine::framed, this, [this](const LiveFrame& frame) {
-            fresh = fresh && frame.number > last;  // no frame comes twice, none out of order
+            fresh = fresh && frame.number > last;  // numbers rise: no frame comes twice or late
             last = frame.number;
             age = std::max(age, std::chrono::duration<double>(System::now() - frame.time).count());
         });
@@ -41,7 +41,7 @@ struct Witness : QObject {
     SourceState state() const { return report.status.state; }
     SourceReport report;
     std::int64_t last = -1;
-    double age = 0;  ///< of the oldest frame when it was shown, seconds
+    double age = 0;  ///< the greatest age of a frame when it was shown, in seconds
     bool fresh = true, secrets = false;
 };
 
@@ -68,7 +68,7 @@ private:
     int m_stores = 0;
 };
 
-/// Killed, started, stalled, woken; in between only current frames are shown.
+/// Kills and restarts, or stalls and resumes, the server in each round. The engine must show only new frames.
 template <typename Server>
 void FaultsTest::goThrough(Server& server, const QString& url) {
     const QString path = store();
@@ -124,7 +124,7 @@ void FaultsTest::httpCameraKilledStalledAndBack() {
     goThrough(server, QString::fromStdString(server.url()));
 }
 
-/// As a camera whose cable is pulled: the pipeline ends with an error after some frames, every time.
+/// The pipeline fails after a few frames each time that it is opened, like a camera with a loose cable.
 void FaultsTest::sourceThatFailsInTheMiddle() {
     Engine engine(store());
     Witness witness(engine);
@@ -164,7 +164,7 @@ void FaultsTest::storeThatIsLockedLosesNothing() {
     QCOMPARE(qint64(kept.count(kept.source(source.toStdString()))), measured);
 }
 
-/// Nothing waits, and an event cannot be removed.
+/// The locked store is reported even if no reading waits: here the removal of an event fails.
 void FaultsTest::storeThatIsLockedWithoutReadings() {
     const QString path = store();
     Engine engine(path);
@@ -190,8 +190,8 @@ void FaultsTest::storeThatIsLockedWithoutReadings() {
 /// A limit on the size of files acts as a full disk.
 void FaultsTest::diskThatIsFullLosesNothingCommitted() {
     QProcess process;
-    // 400 blocks of 512 bytes: room for the tables and some readings. A write past it fails as on a full
-    // disk. The journal is full first: it is copied into the store, and there is room again.
+    // 400 blocks of 512 bytes are enough for the tables and some readings. A write beyond them fails as on a
+    // full disk. The journal is full before the store: SQLite copies it into the store and empties it.
     process.start(QStringLiteral("sh"),
                   {QStringLiteral("-c"),
                    QStringLiteral("ulimit -f 400; trap '' XFSZ; exec \"$0\" --headless --profile full "
@@ -212,7 +212,7 @@ void FaultsTest::diskThatIsFullLosesNothingCommitted() {
     QCOMPARE(process.state(), QProcess::Running);  // watching continues
     process.terminate();
     QVERIFY(process.waitForFinished(test::patience(30'000)));
-    QCOMPARE(process.exitCode(), 1);  // some were never written
+    QCOMPARE(process.exitCode(), 1);  // the status if some readings were never written
     QVERIFY(process.readAllStandardError().contains("never written"));
     mpm::pipeline::Store kept(m_sandbox.path(QStringLiteral("data/mpm/monitor/full.sqlite")).toStdString());
     const auto id = kept.source("gst:videotestsrc ! videoconvert ! video/x-raw ! appsink");

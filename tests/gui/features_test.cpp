@@ -1,4 +1,4 @@
-// A backbone without a head in the monitor: everything but classes works.
+// A backbone without a head in the monitor: everything works except classes, which it does not have.
 #include <QSignalSpy>
 #include <QTest>
 
@@ -70,7 +70,7 @@ void FeaturesTest::regionsAndMasksWorkWithoutClasses() {
     QVERIFY(analysis);
     QCOMPARE(analysis->regions[0].patches, 12);
     QVERIFY(analysis->regions[0].classShares.empty());
-    // A masked part has no colour.
+    // Masked parts are painted dark grey.
     const auto masked = [this] {
         const QImage& image = window().views()->find<OverlayView>()->image();
         const QColor at = image.pixelColor(image.width() * 3 / 4, image.height() / 2);
@@ -79,7 +79,7 @@ void FeaturesTest::regionsAndMasksWorkWithoutClasses() {
     QTRY_VERIFY_WITH_TIMEOUT(masked(), test::patience(10'000));
 }
 
-/// The same frame gets the same colours, once the first frames have fixed them.
+/// The first frames determine how features become colours; after them, equal frames get equal colours.
 void FeaturesTest::coloursStayFromFrameToFrame() {
     Options options = withBackbone();
     options.source = m_is->sandbox.film(1, 0);

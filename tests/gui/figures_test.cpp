@@ -1,5 +1,5 @@
-// Figures that are to be trusted: day against night from the store, times of the same frames, a single reason
-// for an error.
+// Figures that a user must be able to trust: day against night from the store, times that compare the same
+// frames, and a single reason for an error.
 #include <QAbstractItemModelTester>
 #include <QLabel>
 #include <QMessageBox>
@@ -41,7 +41,7 @@ private:
     std::unique_ptr<test::WindowFixture> m_is;
 };
 
-/// Readings in the store count once: those that were written while the answer was under way too.
+/// Each reading counts once, even if it was stored while the store's answer was on the way to the model.
 void FiguresTest::statisticsContinueThoseOfTheStore() {
     StatisticsModel model;
     Tester tester(&model, Tester::FailureReportingMode::QtTest);
@@ -61,7 +61,7 @@ void FiguresTest::statisticsContinueThoseOfTheStore() {
     QCOMPARE(model.statistics().day().kept.count(), 1);
     StoredComparison stored;
     stored.setup = setup;
-    stored.upTo = mpm::pipeline::Millis(10);  // the first was written before the answer
+    stored.upTo = mpm::pipeline::Millis(10);  // the answer has the reading at 10, not that at 20
     for (int i = 0; i < 5; ++i)
         stored.statistics.add(own(i, 600, false));
     StoredComparison late = stored;
@@ -76,11 +76,11 @@ void FiguresTest::statisticsContinueThoseOfTheStore() {
     QCOMPARE(model.statistics().difference(&mpm::pipeline::PhaseStatistics::kept).percent, 10.0);
 }
 
-/// A comparison of weeks does not begin anew with the program, or with a schedule that was tried for a
-/// moment.
+/// The comparison of day and night may span weeks: it continues after a restart of the program, and after the
+/// user has tried another schedule.
 void FiguresTest::dayAndNightComeFromTheStore() {
     Options options;
-    options.source = m_is->sandbox.images(3, 0);  // read again and again, as images that may have changed
+    options.source = m_is->sandbox.images(3, 0);  // a folder is read again and again
     m_is->open(options);
     QVERIFY(m_is->nextWhere([this](const Analysis&) { return m_is->count >= 5; }));
     const int first = m_is->count;
@@ -96,20 +96,20 @@ void FiguresTest::dayAndNightComeFromTheStore() {
     m_is->window->models().schedule.setSchedule({3});
     QVERIFY(m_is->nextWhere([](const Analysis& a) { return a.schedule == std::vector<int>{3}; }));
     QTRY_VERIFY_WITH_TIMEOUT(days() >= 1 && days() < before, test::patience(10'000));
-    m_is->window->front().setPaused(true);  // the last frame is analysed again, and is no new reading
+    m_is->window->front().setPaused(true);  // the shown frame is analysed again, without a new reading
     m_is->window->models().schedule.setSchedule(usual);
     QVERIFY(m_is->nextWhere([&](const Analysis& a) { return a.schedule == usual; }));
     QTRY_VERIFY_WITH_TIMEOUT(days() >= before, test::patience(10'000));
 }
 
-/// The importer of OpenCV explains a rejected file in many lines, and a damaged one as an export: the file
-/// itself is read, and the reason is shown once.
+/// OpenCV's importer explains a rejected file in many lines, and its message for a damaged file could be
+/// mistaken for that for an export. So the monitor reads the file itself, and shows the reason once.
 void FiguresTest::rejectedExportIsExplainedOnce() {
     m_is->open();
     QVERIFY(m_is->next());
     const QString file = m_is->sandbox.path(QStringLiteral("export.onnx"));
     QFile::copy(QStringLiteral(MPM_SOURCE_DIR "/models/zoo/street-vit-tiny.onnx"), file);
-    QFile model(file);  // an unknown operator
+    QFile model(file);  // gets an unknown operator
     QVERIFY(model.open(QIODevice::ReadWrite));
     QByteArray bytes = model.readAll();
     QVERIFY(bytes.contains("MpmEncoder"));
@@ -130,7 +130,7 @@ void FiguresTest::rejectedExportIsExplainedOnce() {
 void FiguresTest::headerFiguresAreOfTheSameFrames() {
     SavedTime saved;
     QVERIFY(saved.stale());
-    for (const double whole : {30.0, 31.0, 90.0}) {  // a single frame on a busy machine
+    for (const double whole : {30.0, 31.0, 90.0}) {  // 90 is an outlier of a busy machine
         Comparison comparison;
         comparison.analysis = std::make_shared<const Analysis>();
         comparison.whole.networkMs = whole;

@@ -1,4 +1,4 @@
-// The program without a window, run from outside on a machine that has no display.
+// Starts the program with --headless, in an environment without a display.
 #include <sqlite3.h>
 
 #include <csignal>
@@ -44,7 +44,7 @@ private:
             },
             test::patience(30'000));
     }
-    /// Waits until the store of a running program has as many readings of a source.
+    /// Waits until the store of a running program has `count` readings of a source.
     static bool hasReadings(const QString& store, const QString& source, int count) {
         const auto counted = [&] {
             sqlite3* raw = nullptr;
@@ -75,7 +75,7 @@ private:
 };
 
 void HeadlessTest::initTestCase() {
-    // A program that needs a display fails here.
+    // With these variables, a program that needs a display fails.
     qputenv("QT_QPA_PLATFORM", "xcb");
     qunsetenv("DISPLAY");
     qunsetenv("WAYLAND_DISPLAY");
@@ -126,10 +126,11 @@ void HeadlessTest::usesTheProfileOfTheWindow() {
     QCOMPARE(rows.back().stageTokens.size(), size_t(1));  // the profile's schedule, not the model's
     QCOMPARE(rows.back().regions.size(), size_t(1));
     QVERIFY(rows.back().regions[0].tokens > 0 && rows.back().regions[0].tokens < rows.back().tokensKept());
-    QVERIFY(store.count(store.source(watch.further[0].toStdString())) >= 1);  // a network, two sources
+    QVERIFY(store.count(store.source(watch.further[0].toStdString())) >= 1);  // both sources share a network
 }
 
-/// Settings with keys of an earlier version, and a store of schema 2: migrated, with a copy beside it.
+/// Settings with keys of an earlier version still apply. A store of schema 2, which was never released, is
+/// renamed, and a new store begins.
 void HeadlessTest::storeOfAnUnreleasedVersionIsSetAside() {
     const QString source = m_sandbox.film(8, 0), store = data("earlier.sqlite");
     {
@@ -164,11 +165,11 @@ void HeadlessTest::storeOfAnUnreleasedVersionIsSetAside() {
     const auto rows =
         kept.measurements(kept.source(source.toStdString()), {}, mpm::pipeline::Millis(1LL << 45));
     QVERIFY(rows.size() >= 3);
-    QCOMPARE(rows.back().stageTokens.size(), size_t(1));        // the schedule,
-    QVERIFY(rows.back().phase == mpm::pipeline::Phase::Night);  // and the rule of the settings
+    QCOMPARE(rows.back().stageTokens.size(), size_t(1));        // the schedule and
+    QVERIFY(rows.back().phase == mpm::pipeline::Phase::Night);  // the night rule of the settings apply
 }
 
-// A camera that does not answer is tried again, so only the end of the time shows that nothing was measured.
+// The program keeps trying a camera that does not answer, so it names the source only when --after ends.
 void HeadlessTest::sourceWithoutMeasurementIsNamed() {
     const Outcome outcome = test::run(
         QStringLiteral(MPM_MONITOR),
@@ -212,7 +213,7 @@ void HeadlessTest::unreadableImagesAreNamedOnce() {
         QVERIFY(damaged.open(QIODevice::WriteOnly));
         damaged.write("no image");
     }
-    QProcess process;  // long enough for a second round through the folder
+    QProcess process;  // runs long enough to read the folder twice
     start(process, {QStringLiteral("--source"), folder, QStringLiteral("--after"),
                     QString::number(test::patience(6))});
     const Outcome outcome = test::finish(process);
@@ -274,11 +275,11 @@ void HeadlessTest::commandIsRunByAnAlert() {
     QVERIFY(file.open(QIODevice::ReadOnly));
     const QByteArray line = file.readAll();
     QVERIFY2(line.startsWith("two words busy "), line.constData());
-    QCOMPARE(line.count('\n'), 1);  // once an episode
+    QCOMPARE(line.count('\n'), 1);  // the alert fires once while the rule stays fulfilled
     QVERIFY(outcome.err.contains(QStringLiteral("alert 'busy'")));
 }
 
-// Two programs with the same profile: the second writes neither settings nor measurements, and prints why.
+// If two programs use a profile, the second writes neither settings nor measurements, and prints the reason.
 void HeadlessTest::profileInUseIsOnlyRead() {
     const QString source = m_sandbox.film(8, 0), name = QStringLiteral("inuse");
     QProcess first;
@@ -307,13 +308,13 @@ void HeadlessTest::profileInUseIsOnlyRead() {
         session.state().opacity = 0.123;
         session.save();
         recorder.finish();
-        QCOMPARE(recorder.lost(), 0);  // they were never meant to be kept
+        QCOMPARE(recorder.lost(), 0);  // a read-only recorder drops readings on purpose
     }
     QVERIFY(!store.findSource(options.source->toStdString()));
     QVERIFY(!QFile::exists(config("inuse.ini")));
     ::kill(static_cast<pid_t>(first.processId()), SIGKILL);
     first.waitForFinished();
-    // The lock of a killed program is none.
+    // The lock of a killed program does not prevent writing.
     Session after(options);
     QVERIFY2(after.readOnlyReason().isEmpty(), qPrintable(after.readOnlyReason()));
 }

@@ -1,5 +1,5 @@
-// A window that shows text from outside: labels, file names and rules that look like HTML, hold control
-// characters, or are as long as a model's metadata may be.
+// A window that shows text from outside: labels, file names and rules that look like HTML, contain control
+// characters, or have the largest length that a model's metadata allows.
 #include <sys/stat.h>
 
 #include <QAbstractItemView>
@@ -21,7 +21,8 @@ using mpm::pipeline::AlertRule;
 
 namespace {
 
-/// The metadata field of ONNX, behind everything else: the last value of a key counts.
+/// Encodes a length-delimited protobuf field. Appended to an ONNX file, a metadata field replaces an earlier
+/// value of the same key.
 QByteArray field(char tag, const QByteArray& bytes) {
     QByteArray head(1, tag);
     for (auto size = static_cast<quint64>(bytes.size());; size >>= 7) {
@@ -42,10 +43,10 @@ bool isClean(const QString& text) {
            });
 }
 
-/// Every text of a widget that the user may see, and whether Qt would take it for HTML.
+/// Checks every text of a widget that the user may see, and lists the texts that Qt would take for HTML.
 struct Seen {
     QStringList wrong;
-    int hostile = 0;  ///< texts of the hostile model that arrived: without them nothing was tested
+    int hostile = 0;  ///< number of the hostile model's texts that the widgets show; must not be 0
 
     void see(const QString& text, bool automatic, const QString& where) {
         hostile += text.contains(QStringLiteral("img src")) ? 1 : 0;
@@ -101,7 +102,7 @@ private:
     const QString m_image = QStringLiteral("<img src=\"file:///dev/zero\">");
 };
 
-/// The shipped model with hostile labels, under a hostile name.
+/// Writes the shipped model with hostile labels to a file with a hostile name.
 QString HostileTest::model() {
     const QString path = m_is.sandbox.path(QStringLiteral("<img src=a><b>model.onnx"));
     QFile shipped(QStringLiteral(MPM_SOURCE_DIR "/models/zoo/street-vit-tiny.onnx")), file(path);

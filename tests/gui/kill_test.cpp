@@ -1,5 +1,5 @@
-// The files of the monitor after it ended in the middle of a write: killed, terminated, or killed with the
-// whole process group. MPM_KILL_ROUNDS sets how often each (10).
+// Checks the monitor's files after a signal ended it during a write: SIGKILL, SIGTERM, or SIGKILL to the
+// process group. MPM_KILL_ROUNDS sets the rounds for each (10).
 #include <unistd.h>
 #include <algorithm>
 
@@ -43,7 +43,8 @@ ProfileState stateOf(int number) {
     return state;
 }
 
-/// The child: writes all three as fast as it can, and prints the data that is on the disk for certain.
+/// Runs in the child: writes store, settings and thumbnails as fast as possible. After each write, prints the
+/// number that must now be in all files.
 int writeForEver(const QString& name) {
     Profile profile(name);
     QDir().mkpath(QFileInfo(profile.storePath()).path());
@@ -74,7 +75,7 @@ void endIt(const QProcess& process, const QByteArray& how) {
     ::kill(how == "group" ? -id : id, how == "terminated" ? SIGTERM : SIGKILL);
 }
 
-/// In a separate process group.
+/// Starts a program in a separate process group.
 void startAlone(QProcess& process, const QString& program, const QStringList& arguments) {
     process.setChildProcessModifier([] { ::setpgid(0, 0); });
     process.start(program, arguments);
@@ -104,13 +105,13 @@ private:
     test::Sandbox m_sandbox;
 };
 
-/// The number of thumbnails; -1 if any is damaged.
+/// Returns the number of thumbnails; -1 if any is damaged.
 int KillTest::wholeThumbnails(const QString& folder) {
     int count = 0;
     for (QDirIterator all(folder, {QStringLiteral("*.jpg")}, QDir::Files, QDirIterator::Subdirectories);
          all.hasNext(); ++count) {
         QFile file(all.next());
-        // The decoder accepts an image without an end.
+        // The decoder accepts a truncated JPEG, so the end marker is checked too.
         if (!file.open(QIODevice::ReadOnly) || QImage(file.fileName()).isNull()) return -1;
         if (!file.readAll().endsWith("\xFF\xD9")) return -1;
     }
@@ -127,30 +128,30 @@ void KillTest::writerEndsInTheMiddle() {
         startAlone(writer, QCoreApplication::applicationFilePath(),
                    {QStringLiteral("kill"), QStringLiteral("--write"), name});
         QVERIFY(writer.waitForReadyRead(test::patience(20'000)));
-        // On a busy machine the first thumbnails take longer than the random time.
+        // On a busy machine, the first thumbnails may take longer than the random wait below.
         QVERIFY(QTest::qWaitFor([&] { return wholeThumbnails(folder) > thumbnails + 1; },
                                 test::patience(20'000)));
         QTest::qWait(QRandomGenerator::global()->bounded(20, 250));
         endIt(writer, how);
         QVERIFY(writer.waitForFinished(test::patience(10'000)));
-        QCOMPARE(writer.exitStatus(), QProcess::CrashExit);  // by the signal, not by itself
+        QCOMPARE(writer.exitStatus(), QProcess::CrashExit);  // the signal ended it; it did not exit
         const int promised = writer.readAllStandardOutput().trimmed().split('\n').last().toInt();
         QVERIFY(promised > 0);
         mpm::pipeline::Store store(data(name + QStringLiteral(".sqlite")).toStdString());
         store.check();
         const auto rows = store.measurements(store.source(kSource.toStdString()), {}, Millis(1LL << 45));
         const int batches = int(rows.size()) / kBatch;
-        QCOMPARE(rows.size() % kBatch, std::size_t(0));  // whole transactions
+        QCOMPARE(rows.size() % kBatch, std::size_t(0));  // no transaction is stored in part
         QVERIFY2(batches == promised || batches == promised + 1, qPrintable(QString::number(batches)));
-        // Events likewise: those that were promised, in the order of writing, whatever the clock did. The
-        // last one of a round may be missing.
+        // The store has the events that the child printed, in the order of writing, even if the clock was
+        // set. Each round may lack the last event.
         auto events = store.newestEvents(INT32_MAX);
         std::sort(events.begin(), events.end(), [](const auto& a, const auto& b) { return a.id > b.id; });
         const auto numberOf = [](const auto& stored) { return std::stoi(stored.event.text.substr(8)); };
         QVERIFY(int(events.size()) >= promised - round && numberOf(events.front()) >= promised);
         for (std::size_t i = 1; i < events.size(); ++i)
             QVERIFY(numberOf(events[i]) < numberOf(events[i - 1]));
-        // The settings are complete: those last promised, or the next.
+        // The settings are complete, and have the number that the child printed last, or the next number.
         const ProfileState state = Profile(name).load();
         QCOMPARE(state.recentSources.size(), kRecent);
         QCOMPARE(state.recentSources, stateOf(state.comparedHours).recentSources);
@@ -162,7 +163,7 @@ void KillTest::writerEndsInTheMiddle() {
     QVERIFY(thumbnails > killRounds());
 }
 
-/// The program itself, while the user changes the window.
+/// Ends the monitor itself while the user changes the window.
 void KillTest::monitorEndsInTheMiddle() {
     QFETCH(QByteArray, how);
     const QString name = QStringLiteral("monitor-") + QString::fromLatin1(how);

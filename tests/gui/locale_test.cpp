@@ -1,4 +1,4 @@
-// The whole program in a locale that writes 0,5.
+// The monitor in a locale with a decimal comma (0,5).
 #include <clocale>
 #include <cmath>
 #include <cstdio>
@@ -51,7 +51,7 @@ double sum(const QJsonObject& numbers) {
     return all;
 }
 
-/// Every value of a column, read by SQLite itself, as another program would read the file.
+/// Returns every value of a column. Reads the file with SQLite's C interface, as another program would.
 QList<QByteArray> column(const QString& file, const char* query) {
     QList<QByteArray> texts;
     sqlite3* database = nullptr;
@@ -65,7 +65,7 @@ QList<QByteArray> column(const QString& file, const char* query) {
     return texts;
 }
 
-/// The class shares of a frame sum to 1.
+/// Checks that the class shares of each row sum to 1.
 void wholeIn(const QString& file, const char* table) {
     const QList<QByteArray> lists = column(file, QByteArray("SELECT class_shares FROM ").append(table));
     QVERIFY2(lists.size() >= 2, table);
@@ -90,11 +90,11 @@ private slots:
     void peopleReadTheirOwnNumbers();
 
 private:
-    /// A profile with a region, so that both tables are written.
+    /// Runs a profile with a region, so that shares of the image and of regions are stored.
     void monitorKeepsShares(const QStringList& more);
 };
 
-/// The libraries' defence is off here: our code must not need it.
+/// The test does not call setNumericLocale(), which protects libraries: the monitor's code must not need it.
 void LocaleTest::initTestCase() {
     char text[8];
     std::snprintf(text, sizeof text, "%.1f", 0.5);
@@ -206,7 +206,7 @@ void LocaleTest::metricsHavePoints() {
     QVERIFY2(!comma.match(QString::fromUtf8(page)).hasMatch(), page.constData());
 }
 
-/// With and without the C library's numbers in the C locale.
+/// The window shows decimal commas before and after setNumericLocale().
 void LocaleTest::peopleReadTheirOwnNumbers() {
     for (const bool plain : {false, true}) {
         if (plain) setNumericLocale();
@@ -230,7 +230,7 @@ void LocaleTest::peopleReadTheirOwnNumbers() {
     }
 }
 
-// The locale is set first: the application uses the locale of the environment.
+// Sets the locale before the application is made, which takes the locale from the environment.
 static int runWithCommas(int argc, char** argv) {
     const mpm::test::CommaLocale comma;
     return mpm::gui::test::runAll<QApplication, LocaleTest>(argc, argv);

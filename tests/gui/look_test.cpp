@@ -1,4 +1,4 @@
-// The window's look: themes, the chosen menu entry, the keyboard's focus, icons of dialogs, notices.
+// The window's look: themes, the selected menu entry, the keyboard's focus, icons of dialogs, notices.
 #include <QFileDialog>
 #include <QListWidget>
 #include <QMenuBar>
@@ -102,7 +102,7 @@ void LookTest::exportsSuggestAName() {
     for (QToolButton* button : dialog->findChildren<QToolButton*>()) {
         if (!button->isVisible() || button->icon().isNull()) continue;
         const QImage image = button->grab().toImage();
-        int ink = 0;  // of the icon, without the frame
+        int ink = 0;  // dark pixels of the icon, without the button's frame
         for (int y = 4; y < image.height() - 4; ++y)
             for (int x = 4; x < image.width() - 4; ++x)
                 ink += image.pixel(x, y) != image.pixel(4, 4);
@@ -175,7 +175,7 @@ void LookTest::hintIsOnTheImage() {
     const QImage before = view->grab().toImage();
     QTest::keyClick(m_is->window.get(), Qt::Key_G);
     QVERIFY(view->drawing());
-    // In the middle, before the first corner.
+    // Before the first click, the hint for drawing is in the middle of the image.
     QRect middle(0, 0, 160, 40);
     middle.moveCenter(view->rect().center());
     const QImage hint = view->grab(middle).toImage();
@@ -191,7 +191,7 @@ void LookTest::sourcesHaveSections() {
     choices.cameras = QStringList{QStringLiteral("0: Camera")};
     SourceDialog dialog(QStringLiteral("Open"), choices);
     auto* list = dialog.findChild<QListWidget*>();
-    QCOMPARE(list->count(), 4);  // no head without a source below it
+    QCOMPARE(list->count(), 4);  // two sections with a heading and a source each; empty sections are left out
     QVERIFY(!(list->item(0)->flags() & Qt::ItemIsSelectable) &&
             !(list->item(2)->flags() & Qt::ItemIsEnabled));
     list->setCurrentRow(1);
@@ -211,7 +211,7 @@ void LookTest::connectionIsShownInTheDialog() {
     connect(&page, &PublishPage::testWanted, &services, &Services::reconnect);
     QVERIFY(page.status().isEmpty());
     watch.mqtt.host = QStringLiteral("127.0.0.1");
-    watch.mqtt.port = 1;  // nobody answers
+    watch.mqtt.port = 1;  // no broker listens there
     services.apply(watch);
     QTRY_VERIFY_WITH_TIMEOUT(page.status().contains(QStringLiteral("not connected")), test::patience(10'000));
     QSignalSpy states(&services, &Services::mqttStatusChanged);

@@ -23,7 +23,7 @@ Registered::Registered(const char* name, Run run) {
 }  // namespace mpm::gui::test
 
 int main(int argc, char** argv) {
-    mpm::useOneHeap();  // as the program
+    mpm::useOneHeap();  // as the monitor does
     const auto& tests = mpm::gui::test::registered();
     const auto found = argc > 1 ? tests.find(argv[1]) : tests.end();
     if (found != tests.end()) return found->second(argc - 1, argv + 1);

@@ -1,6 +1,6 @@
-// The first minute of a new user: the window as `./run demo` starts it, from an empty home, without a key.
-// The words and figures on the screen, and the same figures by `mpm bench`. Times decide only if
-// MPM_QUIET_MACHINE is set.
+// The first minute of a new user: starts the window as `./run demo` does, with an empty home, and presses no
+// key. Checks words and figures on the screen, and compares the figures with `mpm bench`. Times are checked
+// only if MPM_QUIET_MACHINE is set.
 #include <QElapsedTimer>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -17,7 +17,7 @@ using namespace mpm::gui;
 
 namespace {
 
-/// The options in the script.
+/// Returns the options that the script `run` passes to the monitor.
 Options demoOptions() {
     QFile script(QStringLiteral(MPM_SOURCE_DIR "/run"));
     if (!script.open(QIODevice::ReadOnly)) return {};
@@ -35,7 +35,7 @@ double figure(const MainWindow& window, const char* caption, const QString& patt
     return 0;
 }
 
-/// Of 1, how far `value` is from `wanted`.
+/// Returns the relative difference between `value` and `wanted`.
 double distance(double value, double wanted) {
     return std::abs(value / wanted - 1);
 }
@@ -47,7 +47,7 @@ class MinuteTest : public QObject {
 private slots:
     void init();
     void cleanup() { m_is.reset(); }
-    void wordsAndFigures() {}  // of init()
+    void wordsAndFigures() {}  // init() checks them
     void figuresAreThoseOfBench();
 
 private:
@@ -83,7 +83,7 @@ void MinuteTest::init() {
 
 void MinuteTest::figuresAreThoseOfBench() {
     const QString folder = qEnvironmentVariable("MPM_SHOTS");
-    QTest::qWait(20'000);  // medians of several comparisons
+    QTest::qWait(20'000);  // the figures are medians of several comparisons
     if (!folder.isEmpty()) QVERIFY(m_is->window->grab().save(folder + QStringLiteral("/first-minute.png")));
     m_speedUp = figure(*m_is->window, "as fast as all tokens", QStringLiteral("^([0-9.]+)×$"));
     m_kept = figure(*m_is->window, "tokens in → kept", QStringLiteral("→ ([0-9]+) "));

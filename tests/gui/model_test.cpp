@@ -76,7 +76,7 @@ void ModelTest::classesAreRenamed() {
     QCOMPARE(legend.name(0), QStringLiteral("sky"));
     QVERIFY(legend.setData(first, QStringLiteral(" heaven\u202e "), Qt::EditRole));
     QVERIFY2(legend.name(0).startsWith(QStringLiteral("heaven")), qPrintable(legend.name(0)));
-    QVERIFY(!legend.name(0).contains(QChar(0x202E)));  // it would turn the text that follows around
+    QVERIFY(!legend.name(0).contains(QChar(0x202E)));  // this character reverses the text that follows
     QVERIFY(legend.setData(first, QStringLiteral("heaven"), Qt::EditRole));
     QVERIFY(m_is->nextWhere([](const Analysis& a) { return a.model->labels[0] == "heaven"; }));
     QCOMPARE(m_is->last->model->labels[1], std::string("building"));
@@ -90,7 +90,7 @@ void ModelTest::classesAreRenamed() {
     QCOMPARE(again.name(0), QStringLiteral("sky"));
 }
 
-/// A frame that the model before analysed may arrive after the next model is loaded.
+/// An analysis by the previous model may arrive after the next model is loaded.
 void ModelTest::aLateAnalysisAddsNoClasses() {
     m_is->open();
     mpm::pipeline::Measurement measurement;

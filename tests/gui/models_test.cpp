@@ -1,4 +1,4 @@
-// The item models without any view: QAbstractItemModelTester watches every change.
+// The item models without views. QAbstractItemModelTester checks every change.
 #include <ctime>
 
 #include <QAbstractItemModelTester>
@@ -26,7 +26,7 @@ using Tester = QAbstractItemModelTester;
 
 namespace {
 
-/// Of the 1024 tokens of reading().
+/// Returns the percentage of the 1024 tokens of reading().
 double percent(int tokens) {
     return double(100.f * float(tokens) / 1024.f);
 }
@@ -77,7 +77,7 @@ void ModelsTest::scheduleTogglesBlocks() {
     QCOMPARE(model.schedule(), (std::vector<int>{2, 5}));
     QCOMPARE(changed.count(), 2);
     QVERIFY(model.setData(model.index(2), Qt::Checked, Qt::CheckStateRole));
-    QCOMPARE(changed.count(), 2);  // no change, no signal
+    QCOMPARE(changed.count(), 2);  // the value was the same, so no signal
     model.setSchedule({7});
     QCOMPARE(model.schedule(), std::vector<int>{7});
     model.setTokens({1024, 1024, 780});
@@ -111,7 +111,7 @@ void ModelsTest::legendHidesAndRecolours() {
     QVERIFY((model.palette()[1] == cv::Vec3b(1, 2, 3)));
     QCOMPARE(style.count(), 2);
     model.setShares({0.5, 0.25});
-    QCOMPARE(style.count(), 2);  // shares are no style: nothing is drawn anew for them
+    QCOMPARE(style.count(), 2);  // new shares change no colour, so images are not drawn again
     model.showAll(false);
     QCOMPARE(model.hidden(), (std::vector<bool>{true, true}));
 }
@@ -145,7 +145,7 @@ void ModelsTest::statisticsTellNightFromDay() {
     QCOMPARE(model.index(StatisticsModel::Frames, StatisticsModel::Difference).data().toString(),
              QStringLiteral("1 change"));
     QCOMPARE(model.index(StatisticsModel::Kept, StatisticsModel::Difference).data().toString(),
-             QStringLiteral("+10.0 ± 1.8"));  // 10.54 tokens by day, none by night, of 600
+             QStringLiteral("+10.0 ± 1.8"));  // the standard error is 10.54 of 600 tokens by day, 0 by night
     model.clear();
     QCOMPARE(model.statistics().day().kept.count(), 0);
 }
@@ -235,7 +235,7 @@ void ModelsTest::hourMapMarksWhatStandsOut() {
         mpm::pipeline::Bucket bucket;
         bucket.time = mpm::pipeline::Millis(begin.addSecs(hour * 3600).toMSecsSinceEpoch());
         bucket.count = 3600;
-        // By night more is left; a little different every day.
+        // More tokens are left by night. The values differ a little from day to day.
         bucket.tokensMean = (hour % 24 < 6 ? 500 : 400) + (hour / 24) % 3;
         if (hour == 9 * 24 + 13) bucket.tokensMean = 520;
         bucket.of(mpm::pipeline::Summed::TokensIn) = {3600, 1000};
@@ -248,12 +248,12 @@ void ModelsTest::hourMapMarksWhatStandsOut() {
     QCOMPARE(map.days(), 14);
     QCOMPARE(map.date(0), QDate(2026, 3, 2));
     QCOMPARE(map.at(5, 7).count, 0);
-    QCOMPARE(map.most(), 52.0);  // percent
+    QCOMPARE(map.most(), 52.0);  // percent of the tokens
     int outliers = 0;
     for (int day = 0; day < 14; ++day)
         for (int hour = 0; hour < 24; ++hour)
             outliers += map.at(day, hour).outlier;
-    QCOMPARE(outliers, 1);  // neither the nights nor the small changes
+    QCOMPARE(outliers, 1);  // nights and small changes are not outliers
     QVERIFY(map.at(9, 13).outlier && map.at(9, 13).deviation > 0);
     QCOMPARE(map.at(9, 13).usual, 40.1);
     const Lane luminance = fieldLanes()[1];
@@ -280,7 +280,7 @@ void ModelsTest::processorTellsHeatAndThrottling() {
     write("class/thermal/thermal_zone1/temp", "61500\n");
     QCOMPARE(processor.read().celsius.value_or(0), 61.5);
     write("devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "7\n");
-    QVERIFY(!processor.read().throttled);  // before this program's time
+    QVERIFY(!processor.read().throttled);  // the processor was throttled before this program began
     write("devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "9\n");
     QVERIFY(processor.read().throttled);
     QVERIFY(!processor.read().throttled);
@@ -292,7 +292,7 @@ void ModelsTest::processorTellsHeatAndThrottling() {
 void ModelsTest::alertsAreListedNewestFirst() {
     AlertModel model;
     Tester tester(&model, Tester::FailureReportingMode::QtTest);
-    const QDateTime time(QDate(2020, 2, 3), QTime(4, 5));  // today's alerts have no date, until it changes
+    const QDateTime time(QDate(2020, 2, 3), QTime(4, 5));  // alerts of today show no date until midnight
     for (int i = 0; i < AlertModel::kMost + 5; ++i)
         model.add({time, QStringLiteral("demo"), QString::number(i), 1.0, QStringLiteral("text"), false});
     QCOMPARE(model.rowCount(), AlertModel::kMost);
@@ -319,7 +319,7 @@ void ModelsTest::marksStandAtRoundTimes() {
     for (const TimeMark& mark : marks)
         QCOMPARE(mark.time % 60'000, 0);
     QVERIFY(timeMarks(10, 10, 5).empty());
-    // Two weeks around the end of summer time: each day begins at midnight, once.
+    // Two weeks around the end of summer time: there is a single mark for each day, at midnight.
     const QByteArray before = qgetenv("TZ");
     qputenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3");
     tzset();
@@ -340,7 +340,7 @@ void ModelsTest::viewportKeepsTheAnchor() {
     // The position of the anchor on the screen: (anchor - centre) * zoom.
     QCOMPARE((anchor.x() - viewport.centre().x()) * 2, anchor.x() - 0.5);
     viewport.moveBy({5, 5});
-    QCOMPARE(viewport.centre(), QPointF(0.75, 0.75));  // never past the edge
+    QCOMPARE(viewport.centre(), QPointF(0.75, 0.75));  // the image's edge limits the move
     viewport.zoomAt(0.01, anchor);
     QCOMPARE(viewport.zoom(), 1.0);
     QCOMPARE(viewport.centre(), QPointF(0.5, 0.5));

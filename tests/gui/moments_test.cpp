@@ -35,7 +35,7 @@ QImage plain(Qt::GlobalColor colour) {
     return image;
 }
 
-/// Its file has more than 28 KB.
+/// Returns an image of noise: its file has more than 28 KB, so that few images reach the limit.
 QImage largeImage() {
     QImage noise(320, 240, QImage::Format_RGB32);
     for (int y = 0; y < noise.height(); ++y)
@@ -83,7 +83,7 @@ void MomentsTest::oneAMinuteAndForEvents() {
         QCOMPARE(QImage(file).size(), QSize(320, 240));
         QCOMPARE(int(QFileInfo(file).permissions() & (QFile::ReadGroup | QFile::ReadOther)), 0);
     }
-    // Another start finds these moments, and no other files.
+    // After a restart, these images are found. Files with other names are ignored.
     QFile(folder + QStringLiteral("/notes.jpg")).open(QIODevice::WriteOnly);
     Thumbnails again(folder);
     QTRY_VERIFY_WITH_TIMEOUT(!again.nearest(source, now + 151'000, 1'000).isEmpty(), test::patience(10'000));
@@ -114,7 +114,7 @@ void MomentsTest::theOldestGo() {
     kept.setSettings({false, 1, 30});
 }
 
-/// Sixty times the space of an image is more than the limit.
+/// Sixty images would exceed the limit. They replace each other, so the older image must not be deleted.
 void MomentsTest::aReplacedImageCountsOnce() {
     test::Sandbox sandbox;
     const QString folder = sandbox.path(QStringLiteral("images")), source = QStringLiteral("yard");
@@ -139,15 +139,16 @@ void MomentsTest::aClockAheadIsNotTrusted() {
     QVERIFY(clock.trusts(day(101), at(0)));
     QVERIFY(!clock.trusts(day(400), at(1)));
     QVERIFY(clock.trusts(day(101), at(2)));
-    QVERIFY(!clock.trusts(day(400), at(3)));  // the wait begins anew
+    QVERIFY(!clock.trusts(day(400), at(3)));  // the wait of 48 hours begins again
     QVERIFY(!clock.trusts(day(9000), at(26)));
     QVERIFY(!clock.trusts(day(9001), at(49)));
     QVERIFY(clock.trusts(day(9001), at(50)));
-    QVERIFY(clock.trusts(day(20), at(51)));  // behind: nothing is old
+    QVERIFY(clock.trusts(day(20), at(51)));  // the clock is behind, so no data seem old
     QVERIFY(DeletionClock(std::nullopt, at(0)).trusts(day(9000), at(0)));
 }
 
-/// To the newest data, the present is far ahead: the program cannot know which of both is wrong.
+/// The clock is far ahead of the newest data. The program cannot know whether the clock is wrong or the data
+/// are old, so it deletes nothing at first.
 void MomentsTest::aClockAheadDeletesNothing() {
     using mpm::pipeline::Millis;
     test::Sandbox sandbox;
@@ -202,7 +203,7 @@ void MomentsTest::timelineShowsTheMoment() {
     for (RowsView* one : is.window->sidebar()->findChildren<RowsView*>())
         if (one->model() == &is.window->models().alerts) table = one;
     QVERIFY(table != nullptr);
-    table->setCurrentIndex(table->model()->index(0, 0));  // as the focus does: nobody chose it
+    table->setCurrentIndex(table->model()->index(0, 0));  // as if by focus, without a choice by the user
     QVERIFY(view->following());
     emit table->clicked(table->currentIndex());
     QVERIFY(!view->following());
@@ -213,7 +214,8 @@ void MomentsTest::timelineShowsTheMoment() {
              qPrintable(image->accessibleName()));
 }
 
-/// A click shows the image; frames that come do not replace it. Left and Right step, Now returns.
+/// A click in the timeline shows the stored image, and new frames do not replace it. Left and Right show the
+/// previous and next image, Now the live image.
 void MomentsTest::lookingBack() {
     test::WindowFixture is;
     const qint64 now = QDateTime::currentMSecsSinceEpoch();
@@ -226,7 +228,7 @@ void MomentsTest::lookingBack() {
             kept.add(source, plain(colours[i]), now - (3 - i) * 600'000);
         kept.finish();
         WatchSettings watch;
-        watch.thumbnails.on = false;  // no others, even if the clock is set back
+        watch.thumbnails.on = false;  // no further images are stored, even if the clock is set back
         QDir().mkpath(is.sandbox.path(QStringLiteral("config/mpm/monitor")));
         writeWatchSettings(is.sandbox.path(QStringLiteral("config/mpm/monitor/default.watch.json")), watch);
     }
@@ -247,13 +249,13 @@ void MomentsTest::lookingBack() {
     QTest::keyClick(image, Qt::Key_Left);
     QTest::keyClick(image, Qt::Key_Left);
     QVERIFY(colour().red() > 200);
-    QTest::keyClick(image, Qt::Key_Left);  // there is no earlier one
+    QTest::keyClick(image, Qt::Key_Left);  // there is no earlier image
     QVERIFY(colour().red() > 200);
     image->findChild<QToolButton*>()->click();
     QVERIFY(!image->past());
     QTRY_VERIFY_WITH_TIMEOUT(!image->image().isNull() && image->image().width() == 160,
                              test::patience(10'000));
-    // A click that is no drag chooses; a drag pans.
+    // A click without a drag chooses a time; a drag pans.
     chosen.clear();
     const QPoint middle = view->rect().center();
     QTest::mouseClick(view, Qt::LeftButton, {}, middle);

@@ -1,4 +1,5 @@
-// A month of readings, every second, in the store: the window starts and pans; the cost of both.
+// With a month of readings in the store (one each second), measures how long the window takes to start and to
+// pan, and its memory.
 #include <QElapsedTimer>
 #include <QSignalSpy>
 
@@ -51,7 +52,7 @@ void fill(const QString& path, const QString& source) {
     }
 }
 
-/// Megabytes in memory, of this process.
+/// Returns the resident memory of this process in MiB.
 double residentMegabytes() {
     return double(mpm::memoryUse().resident) / (1 << 20);
 }
@@ -100,7 +101,7 @@ void MonthTest::startsPansAndStaysSmall() {
     QVERIFY2(p99 < 33, qPrintable(QString::number(p99)));
     QVERIFY2(hours < 33, qPrintable(QString::number(hours)));
     QVERIFY2(residentMegabytes() < 500, qPrintable(QString::number(residentMegabytes())));
-    // Old rows are deleted in the background, step by step, and the rest remains.
+    // Rows that are too old are deleted in the background, step by step.
     mpm::pipeline::Store store(path.toStdString());
     const auto id = store.source(source.toStdString());
     const auto oldest = [&] { return store.count(id); };

@@ -1,4 +1,4 @@
-// The window on screens that have no room for all of it, in both languages.
+// The window on screens that are too small for all its parts, in both languages.
 #include <QComboBox>
 #include <QScreen>
 #include <QToolButton>
@@ -65,7 +65,7 @@ void NarrowTest::fits() {
                                            test::patience(2'000));
         QVERIFY2(whole, qPrintable(cut.join(QStringLiteral("; "))));
         QCOMPARE(window().size(), size);
-        // Nothing sticks out of the window: layouts squeeze before they cut.
+        // All parts are inside the window, and none is smaller than its minimum size.
         for (const QWidget* part : std::initializer_list<const QWidget*>{
                  window().views(), window().timeline(), window().header(), window().sidebar()}) {
             if (!part->isVisible()) continue;
@@ -92,7 +92,7 @@ void NarrowTest::panelTakesThePlaceOfTheImages() {
     QTRY_VERIFY(!window().sidebar()->isVisible());
     QVERIFY(window().views()->isVisible());
     window().resize(1280, 720);
-    QTRY_VERIFY(window().sidebar()->isVisible());  // it was never hidden by hand
+    QTRY_VERIFY(window().sidebar()->isVisible());  // the user did not hide it, so it returns
     window().resize(800, 480);
     QTRY_VERIFY(!window().sidebar()->isVisible());
     QTRY_COMPARE(window().size(), QSize(800, 480));
@@ -143,7 +143,7 @@ void NarrowTest::fitsInFrench() {
     }
 }
 
-/// Real errors of sources, and every kind of error.
+/// Checks the French texts of errors that sources raise, and of every kind of error.
 void NarrowTest::sourcesSpeakFrench() {
     const QString damaged = m_is->sandbox.path(QStringLiteral("damaged.mp4"));
     const QString text = m_is->sandbox.path(QStringLiteral("text.mp4"));
@@ -172,7 +172,7 @@ void NarrowTest::sourcesSpeakFrench() {
     QVERIFY(sourceProblemText({Kind::VideoDamaged, "a.avi", {"3", "8"}})
                 .endsWith(QStringLiteral("endommagée après l'image 3 sur 8")));
     QCOMPARE(sourceProblemText({Kind::Other, {}, {"something else"}}), QStringLiteral("something else"));
-    // No kind was forgotten: all but those that quote a library are in French.
+    // Every kind is translated, except kinds whose text comes from a library.
     for (int kind = 0; kind < mpm::pipeline::SourceProblem::kKinds; ++kind) {
         const mpm::pipeline::SourceProblem problem{Kind(kind), "x", {"1", "2"}};
         const bool quoted =
@@ -186,9 +186,9 @@ void NarrowTest::tilesComeOutLarge() {
     struct Case {
         int count;
         QSize area;
-        double aspect, least;  // of the area that is covered
+        double aspect, least;  // of the images; least share of the area that they must cover
     };
-    // The areas of the views in windows of 1280x720, 1440x900, 1920x1080 and 800x480.
+    // The sizes of the overview in windows of 1280x720, 1440x900, 1920x1080 and 800x480, then other sizes.
     const Case cases[] = {{4, {926, 310}, 4.0 / 3, 0.7},   {4, {1050, 520}, 4.0 / 3, 0.8},
                           {4, {1500, 700}, 4.0 / 3, 0.75}, {4, {780, 170}, 4.0 / 3, 0.6},
                           {4, {926, 310}, 16.0 / 9, 0.75}, {2, {400, 900}, 4.0 / 3, 0.6},

@@ -1,5 +1,5 @@
-// Objects from the network to the table, the store, alerts with a cut-out, a broker and Prometheus; and a
-// restart.
+// Follows objects from the network to the table, the store, alerts with a cut-out of the image, a broker and
+// Prometheus, also after a restart.
 #include <atomic>
 #include <set>
 
@@ -38,14 +38,14 @@ private slots:
     void settingsNameTheClasses();
 
 private:
-    /// Two boxes, side by side: "thing 0", "thing 1".
+    /// The file of a detector with two boxes side by side, of the classes "thing 0" and "thing 1".
     QString detector() const { return m_sandbox.path(QStringLiteral("detector.onnx")); }
     test::Sandbox m_sandbox;
 };
 
 namespace {
 
-/// The next analysis that fulfils the condition; null: none in time.
+/// Returns the next analysis that fulfils the condition; null if the time limit passes.
 template <typename Until>
 AnalysisPtr next(Engine& engine, Until until) {
     AnalysisPtr found;
@@ -88,13 +88,13 @@ void ObjectsTest::nothingIsFollowedUnlessItIsWanted() {
     const AnalysisPtr on = next(setup.engine, follows);
     QVERIFY(on);
     QCOMPARE(on->objects->counts, (std::map<int, int>{{1, 1}}));
-    QCOMPARE(on->regions.at(0).objects, (std::map<int, int>{{1, 0}}));  // it is on the right
+    QCOMPARE(on->regions.at(0).objects, (std::map<int, int>{{1, 0}}));  // the object is right of the region
     setup.services.apply({});
     QVERIFY(next(setup.engine, [](const Analysis& a) { return a.objects == nullptr; }));
 }
 
-/// And a second one goes on with the numbers of the first. Objects that move are gone after a day, so both
-/// runs are made again if the clock was set between them.
+/// The second run continues with the identities of the first. Objects that move are forgotten after a day, so
+/// both runs are repeated if the clock was set between them.
 void ObjectsTest::aRestartKeepsIdentities() {
     const QString source = m_sandbox.film(4, 0);
     const auto offset = [] {
@@ -160,13 +160,13 @@ void ObjectsTest::anAlertHasACutOut() {
     QCOMPARE(setup.services.imageOf(source, notice.time.toMSecsSinceEpoch()), QString());
 }
 
-/// Both at the same moment, though the rule pauses for a minute behind an alert.
+/// Both objects fulfil the rule in the same frame. The rule's pause of a minute applies to each separately.
 void ObjectsTest::eachObjectRaisesItsOwnAlert() {
     const QString source = m_sandbox.film(4, 0);
     test::Setup setup(m_sandbox, QStringLiteral("each"));
     setup.engine.openModel(detector());
     QSignalSpy alerted(&setup.services, &Services::alerted);
-    std::vector<qint64> times;  // of the events
+    std::vector<qint64> times;  // of the alerts
     connect(&setup.engine, &Engine::happened, this, [&](const mpm::pipeline::Event& event) {
         if (event.kind == "alert") times.push_back(event.time.count());
     });
@@ -234,7 +234,7 @@ void ObjectsTest::countsArePublished() {
     for (const char* line :
          {"\nmpm_objects{", "\nmpm_class_objects{class=\"thing 1\",", "region=\"Front door\""})
         QVERIFY2(page.out.contains(QLatin1String(line)), line);
-    // Sensors of a class that is not followed any more are taken back: an empty config.
+    // An empty config removes the sensors of a class that is no longer followed.
     subscriber.forget();
     watch.sources[source].objects = QStringList(QStringLiteral("thing 1"));
     setup.services.apply(watch);
@@ -242,7 +242,7 @@ void ObjectsTest::countsArePublished() {
     QCOMPARE(subscriber.payload(gone), QByteArray("(null)"));
 }
 
-/// Names that differ in letters beyond ASCII, or in capitals only, are different regions.
+/// Regions are different if their names differ only in letters outside ASCII, or only in case.
 void ObjectsTest::eachRegionHasItsOwnSensors() {
     test::Broker broker(m_sandbox.path(QStringLiteral(".")));
     QVERIFY2(broker.start(), qPrintable(broker.log()));
@@ -277,7 +277,8 @@ void ObjectsTest::eachRegionHasItsOwnSensors() {
     QCOMPARE(different.size(), regions.size());
 }
 
-/// A source that is left and opened again continues with the numbers of its objects.
+/// An answer of the recorder has the objects that were set before the question, even if they are not yet
+/// stored.
 void ObjectsTest::anAnswerHasTheNewestObjects() {
     std::atomic<std::int64_t> found{-1};
     Recorder recorder(m_sandbox.path(QStringLiteral("answers.sqlite")));
@@ -294,7 +295,7 @@ void ObjectsTest::anAnswerHasTheNewestObjects() {
     }
 }
 
-/// The history of a large store takes seconds, and nobody wants it in a program without a window.
+/// The history of a large store takes seconds to load. A program without a window does not load it.
 void ObjectsTest::anAnswerDoesNotWaitForTheHistory() {
     const QString path = m_sandbox.path(QStringLiteral("history.sqlite"));
     {
@@ -345,7 +346,8 @@ void ObjectsTest::theWindowShowsThem() {
     QTRY_COMPARE_WITH_TIMEOUT(table.rowCount(), 0, test::patience(20'000));
 }
 
-/// The image waits for the analysis that gives the boxes, unless that takes seconds.
+/// If objects are followed, the view shows the analysed frame under its boxes. If the analysis takes seconds,
+/// the view shows the newest frame.
 void ObjectsTest::boxesStandOnTheirFrame() {
     Viewport viewport;
     LiveView view(&viewport);

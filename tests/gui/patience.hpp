@@ -1,4 +1,4 @@
-// The time limits of waiting tests.
+// Time limits for tests that wait.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ inline double sharers() {
     return std::clamp(std::max(minute, running) / count, 1.0, 6.0);
 }
 
-/// A time limit in milliseconds: `milliseconds` on an idle machine, more if other programs run or if the
-/// build checks every memory access.
+/// Returns a time limit: `milliseconds` on an idle machine, more if other programs run or if a sanitizer
+/// checks memory accesses.
 inline int patience(int milliseconds) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
     milliseconds *= 6;

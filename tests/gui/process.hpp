@@ -1,4 +1,4 @@
-// Runs a program from outside and collects the output.
+// Runs another program and collects the output.
 #pragma once
 
 #include <QProcess>
@@ -30,7 +30,7 @@ inline Outcome run(const QString& program, const QStringList& arguments) {
     return finish(process);
 }
 
-/// The same, while the event loop of this program runs.
+/// Like run(), but runs this program's event loop while it waits.
 inline Outcome runBeside(const QString& program, const QStringList& arguments) {
     QProcess process;
     process.start(program, arguments);

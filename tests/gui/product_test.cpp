@@ -1,4 +1,4 @@
-// What a user sees and reads: comparisons, times, words, recordings, the first minute.
+// The parts of the window that a user reads: comparisons, times, words, recordings, the line for new users.
 #include <QScrollArea>
 #include <QScrollBar>
 #include <QSignalSpy>
@@ -33,7 +33,7 @@ QString textsOf(const QWidget& widget) {
     return texts.join(QLatin1Char('|'));
 }
 
-/// An analysis of a frame, with this schedule; `kept` of 100 tokens are left.
+/// Returns an analysis with this schedule, in which `kept` of 100 tokens are left.
 AnalysisPtr analysisWith(const ModelFactsPtr& model, const std::vector<int>& schedule, int kept,
                          ReuseState reuse = ReuseState::Off) {
     auto analysis = std::make_shared<Analysis>();
@@ -110,7 +110,7 @@ void ProductTest::comparisonsBelongToTheirConditions() {
         QVERIFY(!split.image().isNull());
         split.setRendered(frameOf(now), {});
         QVERIFY(split.image().isNull());
-        split.setComparison(comparisonOf(merged, 9), saved);  // it was on its way
+        split.setComparison(comparisonOf(merged, 9), saved);  // arrives late, with the old conditions
         QVERIFY(split.image().isNull());
         split.setComparison(comparisonOf(now, 9), saved);
         QVERIFY(!split.image().isNull());
@@ -118,7 +118,7 @@ void ProductTest::comparisonsBelongToTheirConditions() {
     HeaderBar header;
     header.setAnalysis(*changed[2]);
     QVERIFY(textsOf(header).contains(QStringLiteral("all tokens → reuse")));
-    // While reuse is suspended the frame merges: another comparison.
+    // While reuse is suspended, the frame merges, so the conditions of the comparison are others.
     header.setAnalysis(*analysisWith(model, {2, 5}, 56, ReuseState::Suspended));
     QVERIFY(textsOf(header).contains(QStringLiteral("all tokens → merged")));
     QVERIFY(!(conditionsOf(*analysisWith(model, {2, 5}, 56, ReuseState::Suspended)) ==
@@ -182,7 +182,7 @@ void ProductTest::passesCountWhatIsComputed() {
     QVERIFY(says("700 ± 0 tokens kept, 1 frames"));
 }
 
-/// A camera over HTTP names no rate: the library's 25 is a guess.
+/// A camera over HTTP announces no frame rate, and OpenCV reports 25. The probe must measure the rate.
 void ProductTest::probeMeasuresALiveSource() {
     mpm::test::StreamServer server;
     std::vector<unsigned char> jpeg;
@@ -203,7 +203,7 @@ void ProductTest::probeMeasuresALiveSource() {
     server.kill();
 }
 
-/// Black for the network, hatched in the image as in the overlay.
+/// Masked areas are black for the network, and hatched in both *Image* and *Overlay*.
 void ProductTest::masksLookTheSameEverywhere() {
     m_is->open();
     QVERIFY(m_is->next());
@@ -250,7 +250,7 @@ void ProductTest::windowHasTheSizeAskedFor() {
     QCOMPARE(m_is->window->size(), options.size);
 }
 
-/// A timeline of a few seconds is that of the last minute, whatever was chosen.
+/// If the timeline has only a few seconds of data, the lit button is "1 min", even if the user chose more.
 void ProductTest::rangeButtonNamesWhatIsShown() {
     TimelineData data;
     mpm::pipeline::Measurement m;
@@ -265,7 +265,7 @@ void ProductTest::rangeButtonNamesWhatIsShown() {
             if (button->isChecked()) return button->text();
         return QString();
     };
-    QTRY_COMPARE(lit(), QStringLiteral("1 min"));  // ten minutes are chosen at first
+    QTRY_COMPARE(lit(), QStringLiteral("1 min"));  // the default choice is ten minutes
     m.time -= mpm::pipeline::Millis(300'000);
     data.add(m);
     QTRY_COMPARE(lit(), QStringLiteral("10 min"));
@@ -326,7 +326,8 @@ void ProductTest::stripSaysWhatIsCompared() {
              qPrintable(strip.text()));
 }
 
-/// From an empty home, without a key: words and figures of the street; the buttons lead on.
+/// For a new user with the built-in street, the line above the timeline explains the comparison, and its
+/// buttons lead to the next steps.
 void ProductTest::stripLeadsOn() {
     Options options;
     options.source = QStringLiteral("demo");
@@ -351,7 +352,7 @@ void ProductTest::stripLeadsOn() {
     m_is->open(options);
     QVERIFY(m_is->next());
     QVERIFY(!m_is->window->guide()->isVisible());
-    // Not for other sources.
+    // The line is hidden for other sources.
     GuideStrip another;
     another.resize(900, 700);
     SourceReport report;

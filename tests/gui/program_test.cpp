@@ -21,7 +21,7 @@ const QString kMonitor = QStringLiteral(MPM_MONITOR);
 class ProgramTest : public QObject {
     Q_OBJECT
 private slots:
-    // As a user starts it, without the tests' settings for OpenCV.
+    // The program starts as for a user, without the log level that tests set for OpenCV.
     void initTestCase() { qunsetenv("OPENCV_LOG_LEVEL"); }
     void wrongUseLeavesWith2();
     void helpAndVersionNeedNoDisplay();
@@ -84,7 +84,7 @@ void ProgramTest::screenshotIsWritten() {
                        QStringLiteral("--after"), QStringLiteral("2")});
     QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
     QCOMPARE(QImage(file).size(), QSize(1280, 720));
-    QVERIFY2(!outcome.err.contains(QStringLiteral("WARN")), qPrintable(outcome.err));  // of the model
+    QVERIFY2(!outcome.err.contains(QStringLiteral("WARN")), qPrintable(outcome.err));  // no warnings
 }
 
 void ProgramTest::screenshotOfErrors() {
@@ -105,7 +105,7 @@ void ProgramTest::screenshotThatCannotBeWrittenLeavesWith1() {
     QVERIFY(outcome.err.contains(QStringLiteral("/nowhere/shot.png")));
 }
 
-/// As if closed by hand: status 0, and the settings are written.
+/// SIGTERM has the effect of closing the window: the status is 0, and the settings are written.
 void ProgramTest::sigtermClosesTheWindow() {
     QProcess monitor;
     monitor.start(kMonitor, {QStringLiteral("--profile"), QStringLiteral("ended")});
@@ -115,7 +115,7 @@ void ProgramTest::sigtermClosesTheWindow() {
     monitor.terminate();
     QCOMPARE(test::finish(monitor).status, 0);
     const QSettings settings(file, QSettings::IniFormat);
-    QVERIFY(!settings.value(QStringLiteral("window/geometry")).toByteArray().isEmpty());  // from the end
+    QVERIFY(!settings.value(QStringLiteral("window/geometry")).toByteArray().isEmpty());  // written at exit
 }
 
 void ProgramTest::loadsNeitherQt5NorTorch() {

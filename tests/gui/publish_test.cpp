@@ -1,4 +1,4 @@
-// Published and secret data, against real parts: a broker, a keychain, curl. Run inside
+// Published data and secrets, with an MQTT broker, a keychain and curl. Must be run inside
 // `dbus-run-session`.
 #include <QDBusConnection>
 #include <QDBusConnectionInterface>
@@ -128,12 +128,12 @@ void PublishTest::mqttTellsABrokerAndHomeAssistant() {
              true);
     QCOMPARE(json(subscriber.payload(topic + QStringLiteral("/alert")))[QStringLiteral("rule")].toString(),
              QStringLiteral("busy"));
-    // Home Assistant finds every sensor by a config, whose topics must be those that are published.
+    // Home Assistant finds each sensor by a config message. It must name the topics that are published.
     const QString device = QStringLiteral("mpm_yard_1_") + topic.section(QLatin1Char('/'), 2);
     const QJsonObject config =
         json(subscriber.payload(QStringLiteral("homeassistant/sensor/%1/tokens/config").arg(device)));
     QCOMPARE(config[QStringLiteral("state_topic")].toString(), topic + QStringLiteral("/state"));
-    // While the source is down, a value is old; the state of the source itself never is.
+    // A sensor is available only while the source is up, because its value would be old otherwise.
     const QJsonValue available = config[QStringLiteral("availability")];
     QCOMPARE(available[0][QStringLiteral("topic")].toString(), QStringLiteral("mpm/yard_1/availability"));
     QCOMPARE(available[1][QStringLiteral("topic")].toString(), topic + QStringLiteral("/source"));
@@ -172,7 +172,7 @@ void PublishTest::aBrokerThatSendsTooMuchIsLeft() {
     QVERIFY2(broker.sent() < test::FloodingBroker::kMessage / 4, qPrintable(QString::number(broker.sent())));
 }
 
-/// A measurement waits for the one before, an alert does not.
+/// A state is not sent before the broker confirms the previous state. An alert is sent at once.
 void PublishTest::aSlowBrokerGetsNoQueueOfStates() {
     test::SilentBroker broker;
     MqttSettings settings;
@@ -186,7 +186,7 @@ void PublishTest::aSlowBrokerGetsNoQueueOfStates() {
     do {
         publisher.publish(QStringLiteral("yard"), {}, {});
         QTest::qWait(20);
-    } while (since.elapsed() < 2'500);  // one a second could be sent
+    } while (since.elapsed() < 2'500);  // at one state a second, two or three could be sent
     AlertNotice notice;
     notice.key = QStringLiteral("yard");
     publisher.publishAlert(notice);
@@ -201,7 +201,7 @@ void PublishTest::mqttComesBackWithTheBroker() {
     watch.mqtt.on = true;
     watch.mqtt.host = QStringLiteral("127.0.0.1");  // the broker listens here only; localhost may be ::1
     watch.mqtt.port = broker.port();
-    setup.services.apply(watch);  // no server yet
+    setup.services.apply(watch);  // the broker does not run yet
     setup.open(m_sandbox.film(8, 0));
     for (int round = 0; round < 2; ++round) {
         QVERIFY(broker.start());
@@ -217,7 +217,7 @@ void PublishTest::mqttComesBackWithTheBroker() {
     }
     QElapsedTimer timer;
     timer.start();
-    setup.services.apply({});  // while it waits for the broker
+    setup.services.apply({});  // while the client still waits for the broker
     QVERIFY(timer.elapsed() < test::patience(2'000));
 }
 
@@ -290,8 +290,8 @@ void PublishTest::metricsAreReadByCurl() {
         QCOMPARE(test::runBeside(QStringLiteral("curl"),
                                  {QStringLiteral("-sSf"), url.chopped(8) + QLatin1String(other)})
                      .status,
-                 22);  // curl's word for 404
-    // Loopback only: this machine's other addresses are not listened on.
+                 22);  // curl's exit status for 404
+    // The server listens on 127.0.0.1 only, not on this machine's other addresses.
     const test::Outcome sockets = test::run(QStringLiteral("cat"), {QStringLiteral("/proc/net/tcp")});
     const QString port =
         QStringLiteral("%1").arg(setup.services.metrics()->port(), 4, 16, QLatin1Char('0')).toUpper();
@@ -299,7 +299,7 @@ void PublishTest::metricsAreReadByCurl() {
     QVERIFY(!sockets.out.contains(QStringLiteral(" 00000000:") + port));
 }
 
-/// The share computed, the age of the tokens and the time saved, to the broker and to Prometheus.
+/// The broker and Prometheus get the share of computed tokens, the age of tokens and the time saved.
 void PublishTest::reuseIsPublished() {
     test::Broker broker(m_sandbox.path(QStringLiteral(".")));
     QVERIFY2(broker.start(), qPrintable(broker.log()));

@@ -1,6 +1,5 @@
 // The tests of the monitor are a single program, because linking Qt and OpenCV takes longer than compiling a
-// test. Each class is chosen by name and runs alone: `test_gui models [arguments of Qt Test]` runs
-// ModelsTest.
+// test. A name selects the class to run: `test_gui models [arguments of Qt Test]` runs ModelsTest.
 #pragma once
 
 #include <QApplication>
@@ -26,7 +25,7 @@ int runAll(int argc, char** argv) {
 }  // namespace mpm::gui::test
 
 #define MPM_TEST_REGISTER(Test, run) const mpm::gui::test::Registered kRegistered##Test(#Test, run)
-/// With windows.
+/// Registers a test with windows.
 #define MPM_GUI_TEST(Test) MPM_TEST_REGISTER(Test, (mpm::gui::test::runAll<QApplication, Test>))
-/// Without.
+/// Registers a test without windows.
 #define MPM_CORE_TEST(Test) MPM_TEST_REGISTER(Test, (mpm::gui::test::runAll<QCoreApplication, Test>))

@@ -1,4 +1,4 @@
-// Reuse over time in the monitor: on a still scene only a few tokens are computed again.
+// Reuse in the monitor: on a still scene, only a few tokens are computed in each frame.
 #include <QLabel>
 #include <QSignalSpy>
 #include <QTest>
@@ -35,21 +35,21 @@ void ReuseTest::streetStartsWithReuseInAPane() {
         [](const Analysis& a) { return a.beside && a.reuse().state == mpm::ReuseState::Partial; });
     QVERIFY(shown);
     QVERIFY(shown->reuse().recomputed < 1);
-    // The frame itself merges, as the other panes show it.
+    // The other panes show the result with merging; only the pane of reuse shows a second run.
     QVERIFY(shown->merged.tokens.reuse.state == mpm::ReuseState::Off);
     QVERIFY(shown->tokensKept() < shown->tokensIn());
     QTRY_VERIFY_WITH_TIMEOUT(view->isVisible() && !view->image().isNull(), test::patience(10'000));
     QVERIFY(window.views()->find<MergeView>()->isVisible());
-    // The split pane compares, so it is the large one.
+    // The split pane is the largest, because it shows the comparison.
     const auto* split = window.views()->find<SplitView>();
     QVERIFY(split->isVisible() && split->width() > view->width());
     QTRY_VERIFY(window.guide()->text().contains(QStringLiteral("Reuse computes only")));
-    // Nobody sees it in another view: it does not run.
+    // In another view, the result with reuse is not visible, so it is not computed.
     window.views()->showView(QStringLiteral("split"));
     QVERIFY(is.nextWhere([](const Analysis& a) { return !a.beside; }));
     window.views()->showView(QStringLiteral("overview"));
     QVERIFY(is.nextWhere([](const Analysis& a) { return a.beside != nullptr; }));
-    // A camera may move: reuse is the choice of its owner.
+    // For other sources, reuse does not run until the user turns it on, because a camera may move.
     window.sources().open(is.sandbox.film(4, 4));
     QVERIFY(is.nextWhere([](const Analysis& a) { return a.frame.generation > 1; }));
     QVERIFY(is.nextWhere([](const Analysis& a) { return !a.beside; }));
@@ -72,7 +72,7 @@ void ReuseTest::stillSceneIsReused() {
         [](const Analysis& a) { return a.merged.tokens.reuse.state == mpm::ReuseState::Partial; });
     QVERIFY(analysis);
     QVERIFY(analysis->merged.tokens.reuse.recomputed < 0.3);
-    QCOMPARE(analysis->tokensKept(), analysis->tokensIn());  // nothing merges
+    QCOMPARE(analysis->tokensKept(), analysis->tokensIn());  // reuse runs without merging
     QTRY_VERIFY_WITH_TIMEOUT(view->note().contains(QStringLiteral("computed")), test::patience(10'000));
     QVERIFY(!view->image().isNull());
     QVERIFY2(view->describe({0.5, 0.5}).contains(QStringLiteral("frames old")),
@@ -91,7 +91,7 @@ void ReuseTest::stillSceneIsReused() {
     };
     QTRY_VERIFY(scheduleNames("no tokens merge"));
     QTRY_VERIFY(headerHas("tokens, mean age "));
-    // The comparison runs all tokens, and does not disturb the frames that are kept.
+    // The comparison computes all tokens of the frame, and must not change the values that reuse keeps.
     window.views()->showView(QStringLiteral("split"));
     QTRY_VERIFY_WITH_TIMEOUT(!window.views()->find<SplitView>()->image().isNull(), test::patience(20'000));
     QCOMPARE(window.views()->find<SplitView>()->accessibleName(), QStringLiteral("All tokens | reuse"));

@@ -1,4 +1,4 @@
-// A camera behind RTSP: moving test images as motion JPEG. rtsp_server PORT [RATE WIDTH HEIGHT]
+// An RTSP server that sends moving test images as motion JPEG: rtsp_server PORT [RATE WIDTH HEIGHT]
 #include <gst/rtsp-server/rtsp-server.h>
 
 #include <cstdio>

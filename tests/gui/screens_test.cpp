@@ -1,5 +1,5 @@
-// The window at usual sizes, light and dark: no text is cut off, and all text has the contrast of WCAG AA
-// (4.5; 3 for large text). MPM_SHOTS is a folder for screenshots.
+// The window at usual sizes, light and dark: no text is cut off, and all text has at least the contrast of
+// WCAG AA (4.5; 3 for large text). If MPM_SHOTS is set, it is a folder for screenshots.
 #include <QAbstractButton>
 #include <QComboBox>
 #include <QSignalSpy>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr double kText = 4.5, kLargeText = 3;
 
-/// The relative luminance of WCAG 2: from 0, black, to 1, white.
+/// Returns the relative luminance as WCAG 2 defines it: 0 for black, 1 for white.
 double luminanceOf(const QColor& colour) {
     const auto linear = [](double c) {
         return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
@@ -40,13 +40,13 @@ double contrast(const QColor& one, const QColor& other) {
     return (std::max(a, b) + 0.05) / (std::min(a, b) + 0.05);
 }
 
-/// Bold from 14 points on, or 18 points.
+/// Whether WCAG calls the text large: at least 18 points, or 14 points if bold.
 bool isLarge(const QFont& font) {
     return font.pointSizeF() >= (font.bold() ? 14 : 18);
 }
 
-/// The contrast of the ground, which is the most frequent colour, and the colour farthest from it: smoothed
-/// edges are in between.
+/// Returns the contrast between the background (the most frequent colour) and the text (the colour with the
+/// highest contrast to it, because the colours of smoothed edges are in between).
 double contrastIn(const QImage& image, const QRect& area) {
     std::map<QRgb, int> counts;
     for (int y = area.top(); y <= area.bottom(); ++y)
@@ -62,7 +62,7 @@ double contrastIn(const QImage& image, const QRect& area) {
     return most;
 }
 
-/// Labels and buttons of a window with too little contrast, as they are painted.
+/// Returns the labels and buttons of a window that are painted with too little contrast.
 QStringList faintWords(QWidget& top) {
     const QImage image = top.grab().toImage();
     const double scale = image.devicePixelRatio();
@@ -70,7 +70,7 @@ QStringList faintWords(QWidget& top) {
     const auto look = [&](const QWidget* widget, const QString& text) {
         if (!widget->isVisible() || text.trimmed().isEmpty() || !widget->isEnabled()) return;
         const QRect place(widget->mapTo(&top, QPoint()), widget->size());
-        // Parts scrolled out of sight, and the frame, do not count.
+        // Only the visible part counts, without the frame.
         QRect seen =
             place &
             QRect(top.mapFromGlobal(widget->mapToGlobal(widget->visibleRegion().boundingRect().topLeft())),
@@ -93,7 +93,7 @@ QStringList faintWords(QWidget& top) {
 
 constexpr qint64 kMinute = 60'000, kDay = 24 * 60 * kMinute;
 
-/// A week of the street in the store, each minute; each night an alert with an image and a recording.
+/// Stores a week of readings, one each minute, and for each night an alert with an image and a recording.
 void fillWeek(Session& session, const QString& name, const mpm::pipeline::Setup& setup, qint64 now) {
     mpm::pipeline::Store store(session.profile().storePath().toStdString());
     const auto source = store.source(name.toStdString());
@@ -162,7 +162,7 @@ private:
     std::unique_ptr<test::WindowFixture> m_is;
 };
 
-/// The colours of text without a widget: axes, legends, tables.
+/// Checks the colours of text that is not in labels or buttons: axes, legends, tables.
 void ScreensTest::coloursOfTextAreReadable() {
     for (const Theme& t : {Theme::light(), Theme::darkOne()}) {
         const std::vector<std::pair<const char*, QColor>> grounds = {
@@ -183,7 +183,7 @@ void ScreensTest::coloursOfTextAreReadable() {
             }
         QVERIFY(contrast(t.accent, t.onAccent) >= kText);
         QVERIFY(contrast(t.raised, t.text) >= kText);
-        // Curves and marks are no text: 3 is enough, on every ground they cross.
+        // Curves are not text, so a contrast of 3 is enough, on every background that they cross.
         for (const QColor& ground : {t.plot, t.dayBand, t.nightBand})
             for (const QColor& curve :
                  {t.kept, t.luminance, t.latency, t.saved, t.stages[0], t.stages[1], t.stages[2]})
@@ -196,7 +196,7 @@ void ScreensTest::look(const QString& name, QWidget& top) {
     for (const Appearance appearance : {Appearance::Light, Appearance::Dark}) {
         window().setAppearance(appearance);
         QTest::qWait(100);
-        QStringList cut;  // words that just changed get their room with the next layout
+        QStringList cut;  // a text that just changed gets more room only with the next layout
         const bool whole =
             QTest::qWaitFor([&] { return (cut = test::cutWords(top)).isEmpty(); }, test::patience(2'000));
         const QString folder = qEnvironmentVariable("MPM_SHOTS"),
@@ -267,7 +267,7 @@ void ScreensTest::lastNightIsFound_data() {
     QTest::newRow("touch display") << QSize(800, 480);
 }
 
-/// The first minute; reuse on; a week at a glance; the alert of last night found and played.
+/// Goes through the first minute, reuse and a week in the timeline, finds last night's alert and plays it.
 void ScreensTest::lastNightIsFound() {
     QFETCH(QSize, size);
     const QString prefix = QStringLiteral("%1x%2-night-").arg(size.width()).arg(size.height());
@@ -333,7 +333,7 @@ void ScreensTest::lastNightIsFound() {
     player->close();
 }
 
-/// Boxes, paths, the table and lanes of numbers.
+/// Checks boxes, paths, the table of objects, and lanes with numbers of objects.
 void ScreensTest::objectsAreReadable() {
     QFETCH(QSize, size);
     Options options;
@@ -361,7 +361,7 @@ void ScreensTest::objectsAreReadable() {
     }
 }
 
-/// The dialog of a key; null if none opens.
+/// Returns the dialog that the keys open; null if none opens.
 QDialog* ScreensTest::open(const QKeySequence& keys) {
     window().activateWindow();
     if (!QTest::qWaitForWindowActive(&window())) return nullptr;

@@ -18,7 +18,7 @@ namespace mpm::gui {
 
 using mpm::test::AddressForm;
 
-/// Collects the standard error while it exists, also of libraries.
+/// While an object exists, redirects standard error (of libraries too) to a file.
 class ErrorOutput {
 public:
     explicit ErrorOutput(const QString& file) : m_file(file), m_before(dup(STDERR_FILENO)) {
@@ -40,10 +40,10 @@ private:
     const int m_before;
 };
 
-/// Fails, naming form and place, if a secret of the form is in the text.
+/// Returns false, and prints the form and the place, if the text contains a secret of the form.
 inline bool hides(const AddressForm& form, const QByteArray& text, const char* place) {
     for (const std::string& secret : form.secrets) {
-        // Text that is also in a host, a path or a word of the program proves nothing.
+        // Other secrets could also occur in a host, a path or a word of the program.
         if (secret.find("Zq9") == std::string::npos) continue;
         if (!text.contains(secret.c_str()) && !text.toLower().contains(QByteArray(secret.c_str()).toLower()))
             continue;
@@ -64,7 +64,7 @@ inline bool hidesAll(const QByteArray& text, const char* place) {
     return good;
 }
 
-/// Names and contents of every file below a folder.
+/// Returns names and contents of every file below a folder.
 inline QByteArray everythingIn(const QString& folder) {
     QByteArray all;
     QDirIterator each(folder, QDir::Files | QDir::Dirs | QDir::NoDotAndDotDot | QDir::Hidden,

@@ -1,5 +1,5 @@
-// Every form of an address through every way out of the monitor and of mpm: none may show a secret. Run
-// inside `dbus-run-session`, with a keychain and a desktop for the test.
+// Opens every form of an address, and searches all outputs of the monitor and of mpm for its secrets. Must be
+// run inside `dbus-run-session`; the test starts a keychain and plays the desktop.
 
 #include <QComboBox>
 #include <QDBusConnection>
@@ -22,7 +22,7 @@ using namespace mpm::gui;
 using mpm::pipeline::AlertRule;
 using mpm::test::AddressForm;
 
-/// The desktop's part of a notification.
+/// Receives the notifications that the monitor sends to the desktop.
 class Desktop : public QObject {
     Q_OBJECT
     Q_CLASSINFO("D-Bus Interface", "org.freedesktop.Notifications")
@@ -62,7 +62,7 @@ void SecretsTest::initTestCase() {
     cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);  // as the program does
     QDir().mkpath(path("home"));
     qputenv("HOME", path("home").toUtf8());
-    // Not beside the program's data, which are searched: encrypted bytes can hold any short word.
+    // The keychain's file is not searched: encrypted bytes may contain a short secret by chance.
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
     environment.insert(QStringLiteral("XDG_DATA_HOME"), path("home"));
     m_keyring.setProcessEnvironment(environment);
@@ -86,8 +86,8 @@ void SecretsTest::cleanupTestCase() {
     m_keyring.waitForFinished();
 }
 
-/// An alert command that writes all its input to a file. The name of the bus's socket is random letters,
-/// which can hold any short word.
+/// Returns an alert command that writes its environment and arguments to a file, without the address of the
+/// bus: the address has random letters, which may by chance contain a short secret.
 QString SecretsTest::script() {
     QFile script(path("note.sh"));
     if (!script.open(QIODevice::WriteOnly)) return {};
@@ -130,7 +130,7 @@ void SecretsTest::everyFormThroughEveryService() {
             const mpm::pipeline::Address address(form.text);
             engine.openSource(address, nameFor(address, engines, engine));
             services.sourceOpened(engine);
-            // The effects of a frame.
+            // Has the effects of a frame: a stored reading, a report, a recording.
             mpm::pipeline::Measurement measurement;
             measurement.tokensIn = 4;
             engine.recorder().add(measurement);
@@ -261,7 +261,7 @@ void SecretsTest::theProgramsFromOutside() {
     QCOMPARE(failed.status, 3);
     QVERIFY(hidesAll(failed.out.toUtf8() + failed.err.toUtf8(), "mpm run without a camera"));
     server.start();
-    // The variable itself is not for commands of alerts.
+    // Commands of alerts must not inherit the variable that holds the secret.
     WatchSettings watch;
     watch.alerts = {test::rule("busy", AlertRule::Of::Tokens, 1)};
     watch.alerts[0].command = script().toStdString();
@@ -283,7 +283,8 @@ void SecretsTest::theProgramsFromOutside() {
     qunsetenv("MPM_TEST_CAMERA");
 }
 
-/// Two cameras of a recorder, as an earlier version wrote them: they look the same without their passwords.
+/// An earlier version wrote passwords to the watch file. Two cameras of a recorder have the same address
+/// without the password.
 void SecretsTest::passwordsInTheWatchFileMoveToTheKeychain() {
     const QStringList whole{QStringLiteral("rtsp://u:Zq9one@127.0.0.1:9/a"),
                             QStringLiteral("rtsp://u:Zq9two@127.0.0.1:9/a")};
@@ -315,7 +316,8 @@ void SecretsTest::passwordsInTheWatchFileMoveToTheKeychain() {
     }
 }
 
-/// They look the same without their secrets: in two profiles, and one after the other in a tab.
+/// Cameras with the same address without secrets are kept apart: in two profiles, and one after the other in
+/// a tab.
 void SecretsTest::camerasOfARecorderAreKeptApart() {
     const QString name = QStringLiteral("rtsp://127.0.0.1:9/cam"),
                   camera = QStringLiteral("rtsp://u:Zq9one@127.0.0.1:9/cam?channel=");
@@ -340,10 +342,10 @@ void SecretsTest::camerasOfARecorderAreKeptApart() {
         session.openSource(engine, camera + QStringLiteral("3"));
         QCOMPARE(engine.sourceName(), name + QStringLiteral(" (2)"));
         session.openSource(engine, QString(camera).replace(QStringLiteral("one"), QStringLiteral("new")) +
-                                       QString::number(channel));  // another password only
+                                       QString::number(channel));  // only the password differs
         QCOMPARE(engine.sourceName(), name);
     }
-    // An entry without a profile: of a user, or of an earlier version.
+    // The user or an earlier version may have stored an entry without a profile.
     Session session(profile(3));
     bool kept = false;
     session.services().secrets().keep(QStringLiteral("door"), camera, [&](const QString&) { kept = true; });
@@ -353,7 +355,7 @@ void SecretsTest::camerasOfARecorderAreKeptApart() {
     QTRY_COMPARE_WITH_TIMEOUT(engine.sourceName(), name, test::patience(20'000));
 }
 
-/// The source before is measured until the keychain has answered: nothing of that is left.
+/// Readings of the previous source, measured before the keychain answers, must not count for the new source.
 void SecretsTest::aSourceOfTheKeychainBeginsAnew() {
     Options options;
     options.source = m_sandbox.film(2, 0);

@@ -1,4 +1,4 @@
-// An engine with services beside it, as the programs have them.
+// An engine with services, connected as in the monitor.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace mpm::gui::test {
 
-/// Running, with the shipped model.
+/// A running engine with the shipped model, and its services.
 struct Setup {
     explicit Setup(Sandbox& sandbox, const QString& name)
         : store(sandbox.path(name + QStringLiteral(".sqlite"))),

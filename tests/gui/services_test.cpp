@@ -1,4 +1,4 @@
-// Services: alerts, masks, videos. Run inside `dbus-run-session`: a test plays the desktop.
+// Services: alerts, masks, videos. Must be run inside `dbus-run-session`, because a test plays the desktop.
 #include <QDBusConnection>
 #include <QDir>
 #include <QElapsedTimer>
@@ -11,7 +11,7 @@
 using namespace mpm::gui;
 using mpm::pipeline::AlertRule;
 
-/// The desktop's part of a notification: the interface of a notification daemon on the bus.
+/// A notification daemon on the bus, in place of the desktop's.
 class Notifications : public QObject {
     Q_OBJECT
     Q_CLASSINFO("D-Bus Interface", "org.freedesktop.Notifications")
@@ -114,7 +114,7 @@ void ServicesTest::masksHaveNoShare() {
     setup.open(source);
     QTRY_VERIFY_WITH_TIMEOUT(last != nullptr, test::patience(30'000));
     setup.engine.disconnect(this);
-    // Counted by hand on the visible half, two columns from the edge.
+    // Counts pixels in the half that is not masked, beginning two columns from the mask's edge.
     const cv::Mat seen = last->merged.labels.colRange(82, 160);
     for (std::size_t id = 0; id < last->shares.size(); ++id) {
         const double share = double(cv::countNonZero(seen == double(id))) / double(seen.total());
@@ -188,7 +188,7 @@ void ServicesTest::recordsByHand() {
     QTRY_VERIFY_WITH_TIMEOUT(rendered.count() >= 1, test::patience(30'000));
     QVERIFY(setup.services.startRecording(setup.engine));
     QVERIFY(setup.services.recording(setup.engine));
-    std::vector<double> seconds;  // of the images since the start
+    std::vector<double> seconds;  // from the start to each image
     QElapsedTimer since;
     since.start();
     connect(&setup.engine, &Engine::rendered, this,
@@ -204,7 +204,7 @@ void ServicesTest::recordsByHand() {
     const double length = film.get(cv::CAP_PROP_FRAME_COUNT) / VideoRecorder::kRate;
     QVERIFY2(length > least - 0.3 && length < most + 0.3,
              qPrintable(QStringLiteral("%1 of %2 to %3 s").arg(length).arg(least).arg(most)));
-    // Browsers play it if the installed OpenCV has an encoder for that.
+    // If the installed OpenCV can encode H.264, which browsers play, the recording is in H.264.
     cv::VideoWriter any;
     const int h264 = cv::VideoWriter::fourcc('a', 'v', 'c', '1'),
               mpeg4 = cv::VideoWriter::fourcc('m', 'p', '4', 'v');
@@ -215,8 +215,8 @@ void ServicesTest::recordsByHand() {
     QVERIFY(hasH264 || codec == mpeg4 || codec == cv::VideoWriter::fourcc('F', 'M', 'P', '4'));
 }
 
-/// Frames larger and faster than the encoder can take: the file is as long as the recording, and the seconds
-/// before it fit into memory.
+/// Frames are larger and faster than the encoder can take. The video must still have the full duration, and
+/// the frames kept from before the start must fit into memory.
 void ServicesTest::recordingsOfLargeFramesAreNotShort() {
     VideoRecorder recorder;
     QSignalSpy finished(&recorder, &VideoRecorder::finished);
@@ -246,7 +246,7 @@ void ServicesTest::recordingsOfLargeFramesAreNotShort() {
     QCOMPARE(int(film.get(cv::CAP_PROP_FRAME_WIDTH)), VideoRecorder::kWidest);
 }
 
-/// Hours of the same image would take minutes to write when the program ends.
+/// After an outage of hours, writing the same image for all that time would take minutes.
 void ServicesTest::anOutageIsShortInARecording() {
     VideoRecorder recorder(std::chrono::milliseconds(500));
     QSignalSpy finished(&recorder, &VideoRecorder::finished);
@@ -263,7 +263,7 @@ void ServicesTest::anOutageIsShortInARecording() {
     QVERIFY2(frames >= still && frames <= 2 * (still + 1), qPrintable(QString::number(frames)));
 }
 
-/// There is a file where the folder should be; then somebody removes it.
+/// A file has the name of the video folder, so recording fails. After the file is removed, recording works.
 void ServicesTest::aRecordingThatFailsStopsNoLaterOne() {
     const QString folder = m_sandbox.path(QStringLiteral("blocked-videos"));
     QFile blocked(folder);
@@ -281,13 +281,13 @@ void ServicesTest::aRecordingThatFailsStopsNoLaterOne() {
     setup.services.apply(watch);
     const auto videos = [&] { return QDir(folder).entryList({QStringLiteral("*.mp4")}, QDir::Files).size(); };
     QTRY_COMPARE_WITH_TIMEOUT(videos(), qsizetype(1), test::patience(30'000));
-    QVERIFY(setup.services.startRecording(setup.engine));  // prolongs that of the alert
+    QVERIFY(setup.services.startRecording(setup.engine));  // prolongs the recording that the alert started
     watch.keepsImages = false;
     setup.services.apply(watch);
     QVERIFY(!setup.services.recording(setup.engine));
 }
 
-/// A single reading fulfils all rules; other events get their turn between the actions.
+/// A single reading fulfils all rules. The event loop must handle other events between their actions.
 void ServicesTest::manyAlertsAtOnceLeaveTheWindowTime() {
     test::Setup setup(m_sandbox, QStringLiteral("many"));
     WatchSettings watch;

@@ -1,4 +1,4 @@
-// Setting up: names of sources, and profiles.
+// Names of sources, and profiles.
 #include <set>
 
 #include <QComboBox>
@@ -35,7 +35,7 @@ QJsonObject json(const QByteArray& text) {
     return QJsonDocument::fromJson(text).object();
 }
 
-/// The button with these words, which may be beyond Latin-1.
+/// Returns the button with these words, which may contain any Unicode character.
 QPushButton* button(const QWidget* in, const QString& words) {
     for (QPushButton* candidate : in->findChildren<QPushButton*>())
         if (candidate->text().remove(QLatin1Char('&')) == words) return candidate;
@@ -58,7 +58,7 @@ private slots:
 
 private:
     MainWindow& window() { return *m_is->window; }
-    /// The visible dialog of this type, after the keys of its action.
+    /// Presses the keys of an action, and returns the dialog of this type that becomes visible.
     template <typename T>
     T* dialogAfter(const QKeySequence& keys) {
         window().activateWindow();
@@ -77,7 +77,7 @@ private:
     std::unique_ptr<test::WindowFixture> m_is;
 };
 
-/// A file of an earlier version has no names; a rule may have the name of a source.
+/// A watch file of an earlier version has no names of sources. A rule may refer to a source by name.
 void SetupTest::namesOfAFile() {
     const WatchSettings old = parseWatchSettings(R"({"sources": {"demo": {"regions": [], "masks": []}}})");
     QVERIFY(old.of(QStringLiteral("demo")).name.isEmpty());
@@ -105,7 +105,7 @@ void SetupTest::namesOfAFile() {
         return topicWord(address, watch.titleOf(address));
     };
     QCOMPARE(topic("rtsp://a/2"), QStringLiteral("entree"));
-    QCOMPARE(topic("rtsp://a/3"), QStringLiteral("rtsp_a_3"));  // nothing remains of the name
+    QCOMPARE(topic("rtsp://a/3"), QStringLiteral("rtsp_a_3"));  // no letter of the name can be in a topic
     QCOMPARE(topic("rtsp://a/5"), QStringLiteral("rtsp_a_5"));
     const auto isFree = [&watch](const char* name) {
         return watch.isNameFree(QString::fromUtf8(name), QStringLiteral("demo"), {QStringLiteral("0")});
@@ -128,7 +128,7 @@ void SetupTest::aNameIsShownEverywhere() {
     auto* ask = dialogAfter<QInputDialog>(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_N));
     QVERIFY(ask);
     const QPushButton* ok = ask->findChild<QDialogButtonBox*>()->button(QDialogButtonBox::Ok);
-    ask->findChild<QLineEdit*>()->setText(QStringLiteral("Demo"));  // the other source
+    ask->findChild<QLineEdit*>()->setText(QStringLiteral("Demo"));  // the name of the other source
     QVERIFY(!ok->isEnabled());
     ask->findChild<QLineEdit*>()->setText(QStringLiteral("  <b>Front door</b> "));
     QVERIFY(ok->isEnabled());
@@ -143,7 +143,7 @@ void SetupTest::aNameIsShownEverywhere() {
         return false;
     };
     QVERIFY(labelled(window().header(), name));
-    // Measurements keep the address, so the history stays; the page of events has the name.
+    // Measurements are stored under the address, so the history stays. The dialog of events shows the name.
     auto* events = dialogAfter<EventsDialog>(QKeySequence(Qt::CTRL | Qt::Key_H));
     QVERIFY(events);
     QComboBox* filter = events->filter(EventModel::Source);
@@ -154,7 +154,7 @@ void SetupTest::aNameIsShownEverywhere() {
     QCOMPARE(index.data().toString(), name);
     QCOMPARE(index.data(EventModel::SourceRole).toString(), source);
     events->close();
-    // A rule of this source is stored by the address, and follows another name.
+    // A rule stores the address of the source, so it still applies after the source gets another name.
     auto* watch = dialogAfter<WatchDialog>(QKeySequence(Qt::CTRL | Qt::Key_A));
     QVERIFY(watch);
     watch->alerts()->add();
@@ -173,7 +173,7 @@ void SetupTest::aNameIsShownEverywhere() {
     window().session().setWatch(settings);
     QTRY_VERIFY_WITH_TIMEOUT(!alerted.isEmpty(), test::patience(20'000));
     QCOMPARE(alerted[0][0].value<AlertNotice>().source, name);
-    // It is there after a restart, with the regions of the source.
+    // After a restart, the source still has its name and regions.
     m_is->open();
     QVERIFY(m_is->next());
     QCOMPARE(window().engine().title(), name);
@@ -194,7 +194,7 @@ void SetupTest::aNameIsGivenAtOpening() {
     QTest::mouseClick(test::button(dialog, "Open"), Qt::LeftButton);
     QCOMPARE(window().engine().sourceName(), file);
     QCOMPARE(window().engine().title(), QStringLiteral("Yard"));
-    // The list of recent sources has the name, and another source must not have it.
+    // The list of recent sources shows the name. The dialog does not accept the name for another source.
     dialog = dialogAfter<SourceDialog>(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_L));
     QVERIFY(dialog);
     auto* list = dialog->findChild<QListWidget*>();
@@ -209,13 +209,13 @@ void SetupTest::aNameIsGivenAtOpening() {
     again[1]->setText(QStringLiteral("yard"));
     QVERIFY(!test::button(dialog, "Open")->isEnabled());
     again[1]->setText(QStringLiteral("Street"));
-    again[0]->setText(QStringLiteral("rtsp://another"));  // a name that was typed stays
+    again[0]->setText(QStringLiteral("rtsp://another"));  // another address does not replace a typed name
     again[0]->setText(QStringLiteral("demo"));
     QCOMPARE(again[1]->text(), QStringLiteral("Street"));
     QTest::mouseClick(test::button(dialog, "Open"), Qt::LeftButton);
     QCOMPARE(window().session().sources().count(), 2);
     QCOMPARE(window().engine().title(), QStringLiteral("Street"));
-    // A camera has a name from the system.
+    // The dialog suggests the system's name of a camera.
     SourceDialog::Choices choices;
     choices.cameras = QStringList{QStringLiteral("3: Yard camera")};
     SourceDialog cameras(QStringLiteral("Add"), choices);
@@ -226,7 +226,7 @@ void SetupTest::aNameIsGivenAtOpening() {
     QCOMPARE(chosen[0][1].toString(), QStringLiteral("Yard camera"));
 }
 
-/// The topic has the name; a sensor of Home Assistant stays the same while its name changes.
+/// The MQTT topic contains the name. If the name changes, a sensor of Home Assistant keeps its identity.
 void SetupTest::namesArePublished() {
     test::Broker broker(m_is->sandbox.path(QStringLiteral(".")));
     QVERIFY2(broker.start(), qPrintable(broker.log()));
@@ -260,7 +260,7 @@ void SetupTest::namesArePublished() {
     QCOMPARE(sensor[QStringLiteral("state_topic")].toString(), topic + QStringLiteral("/state"));
     QCOMPARE(sensor[QStringLiteral("device")].toObject()[QStringLiteral("name")].toString(),
              QStringLiteral("Front door"));
-    // The broker keeps nothing under the former name.
+    // The broker retains no message under the former name.
     test::Subscriber later(broker.port());
     QVERIFY(!later.payload(topic + QStringLiteral("/source")).isEmpty());
     QVERIFY(!later.said().contains(before.toUtf8() + "/source "));
@@ -323,7 +323,7 @@ void SetupTest::profilesAreSwitched() {
     QTRY_VERIFY_WITH_TIMEOUT(QFile::exists(shown.window().session().profile().path()),
                              test::patience(10'000));
     const QString store = shown.window().session().profile().storePath();
-    // Back, and the other one is deleted.
+    // Switches back to the first profile and deletes the second.
     dialog = open(shown.window());
     QCOMPARE(names(*dialog), (QStringList{QStringLiteral("default"), QStringLiteral("yard")}));
     dialog->list()->setCurrentRow(0);
@@ -373,7 +373,7 @@ void SetupTest::optionsHoldForOneStart() {
     QCOMPARE(after.view, before.view);
     QCOMPARE(after.theme, before.theme);
     QCOMPARE(after.geometry, before.geometry);
-    // What the user changes after such a start is stored.
+    // Options of the command line are not stored, but later changes by the user are.
     m_is->open(options);
     window().resize(1050, 680);
     window().setAppearance(Appearance::System);

@@ -1,4 +1,4 @@
-// Regions and masks changed on the image, by mouse and by keys.
+// The user changes regions and masks on the image, by mouse and by keys.
 #include <QToolButton>
 
 #include "gui/registry.hpp"
@@ -20,7 +20,7 @@ private:
     std::unique_ptr<test::WindowFixture> m_is;
 };
 
-/// A drag moves a corner, a click on an edge adds one, Delete removes it; masks too.
+/// For regions and masks: a drag moves a corner, a click on an edge adds a corner, Delete removes a corner.
 void ShapesTest::cornersAreMoved() {
     m_is->open();
     QVERIFY(m_is->next());
@@ -50,8 +50,8 @@ void ShapesTest::cornersAreMoved() {
     };
     drag(at(0.2, 0.2), at(0.1, 0.3));
     drag(at(0.6, 0.4), at(0.65, 0.45));  // the middle of an edge
-    drag(at(0.9, 0.9), at(0.8, 0.95));   // of the mask
-    drag(at(0.9, 0.7), at(1.5, 0.7));    // not out of the image
+    drag(at(0.9, 0.9), at(0.8, 0.95));   // a corner of the mask
+    drag(at(0.9, 0.7), at(1.5, 0.7));    // must stop at the image's edge
     QTest::mouseClick(view, Qt::LeftButton, {}, at(0.2, 0.6));
     QTest::keyClick(view, Qt::Key_Delete);
     if (const QString shots = qEnvironmentVariable("MPM_SHOTS"); !shots.isEmpty())
@@ -89,7 +89,7 @@ void ShapesTest::cornersByKeys() {
     QTRY_VERIFY(!view->image().isNull());
     const auto tells = [view] { return view->accessibleDescription(); };
     QCOMPARE(tells(), QStringLiteral("Door: corner 1 of 3"));
-    QTest::keyClick(view, Qt::Key_Delete);  // three is the least
+    QTest::keyClick(view, Qt::Key_Delete);  // a shape keeps at least three corners
     QCOMPARE(tells(), QStringLiteral("Door: corner 1 of 3"));
     QTest::keyClick(view, Qt::Key_Insert);
     QCOMPARE(tells(), QStringLiteral("Door: corner 2 of 4"));
@@ -100,7 +100,7 @@ void ShapesTest::cornersByKeys() {
     QCOMPARE(tells(), QStringLiteral("Door: corner 4 of 4"));
     for (int i = 0; i < 3; ++i)
         QTest::keyClick(view, Qt::Key_Down, Qt::ShiftModifier);
-    QTest::keyClick(view, Qt::Key_Escape);  // all as before
+    QTest::keyClick(view, Qt::Key_Escape);  // undoes all changes
     QVERIFY(!view->changing());
     const auto outline = [&] {
         return window().session().services().settings().of(source).regions[0].outline;
@@ -111,7 +111,7 @@ void ShapesTest::cornersByKeys() {
     QTest::keyClick(view, Qt::Key_Left);
     QTest::keyClick(view, Qt::Key_Return);
     QVERIFY(outline()[0].x > 0.2 && outline()[0].x < 0.25 && outline()[0].y == 0.2);
-    // Another source in front: the shapes of this one are left as they are.
+    // If another source comes to the front, changing ends and the shapes stay as they were.
     QTest::keyClick(&window(), Qt::Key_E);
     QVERIFY(view->changing());
     window().sources().add(QStringLiteral("demo"));

@@ -1,8 +1,8 @@
-// Three sources for a long time, with events, recordings and the player in use: memory, the answer to input,
-// and the cost of drawing. MPM_SOAK_MINUTES sets how long (30). Memory is measured after a third of the time,
-// at most ten minutes: a recording needs 90 MiB while it is written, so that usual and most memory of a
-// minute are each followed by a line through all minutes. Times decide only if MPM_QUIET_MACHINE is set, that
-// is, if nothing else runs.
+// Runs three sources for a long time, with events, recordings and the player. Measures memory, the time from
+// input to repaint, and the cost of drawing. MPM_SOAK_MINUTES sets the duration (30). Memory is measured from
+// a third of the duration on, or from ten minutes if that is less. A recording needs 90 MiB while it is
+// written, so the median and the maximum of each minute are kept, and a line is fitted through each. Times
+// are checked only if MPM_QUIET_MACHINE is set, which says that nothing else runs.
 #include <unistd.h>
 
 #include <QDirIterator>
@@ -31,12 +31,12 @@ double minutes() {
     return asked > 0 ? asked : 30;
 }
 
-/// Resident memory in MiB.
+/// Returns the resident memory in MiB.
 double resident() {
     return double(mpm::memoryUse().resident) / (1 << 20);
 }
 
-/// Seconds of processor time of this program's threads of a name.
+/// Returns the processor time, in seconds, of this program's threads with this name.
 double processorTime(const QByteArray& name) {
     double ticks = 0;
     for (QDirIterator all(QStringLiteral("/proc/self/task"), QDir::Dirs | QDir::NoDotAndDotDot);
@@ -51,7 +51,7 @@ double processorTime(const QByteArray& name) {
     return ticks / double(sysconf(_SC_CLK_TCK));
 }
 
-/// What a line through the values grows by, from the first to the last.
+/// Fits a line through the values, and returns how much it rises from the first value to the last.
 double growth(const std::vector<double>& values) {
     const double middle = double(values.size() - 1) / 2;
     double slope = 0, squares = 0;
@@ -60,7 +60,7 @@ double growth(const std::vector<double>& values) {
     return squares > 0 ? 2 * middle * slope / squares : 0;
 }
 
-/// Drawing the images, and painting them with everything else that the window's thread does.
+/// Returns the processor time of the thread that draws images, and of the window's thread.
 double drawingTime() {
     return processorTime("render") + processorTime("test_gui");
 }
@@ -78,7 +78,7 @@ private:
     test::WindowFixture m_is;
 };
 
-/// Milliseconds from a turn of the wheel to the repainted image.
+/// Returns the milliseconds from a turn of the mouse wheel to the repaint of the image.
 double SoakTest::waitForRepaint(ImageView* view) {
     QElapsedTimer since;
     double waited = -1;
@@ -96,8 +96,8 @@ double SoakTest::waitForRepaint(ImageView* view) {
     return painted ? waited : 1e9;
 }
 
-/// A minute of a busy user, in steps: an event each ten seconds, a recording of ten, the events and the
-/// player.
+/// Does what a busy user does in second `step` of a minute: an event every ten seconds, a recording of ten
+/// seconds, then the dialog of events and the player.
 void SoakTest::use(int step) {
     MainWindow& window = *m_is.window;
     const auto dialogs = [&window] { return window.findChildren<QDialog*>(); };
@@ -140,7 +140,7 @@ void SoakTest::sourcesForALongTime() {
     const double whole = 60 * minutes(), settled = std::min(600.0, whole / 3);
     double drawnAt = 0;
     int frames = -1, step = -1;
-    std::vector<std::vector<double>> memory;  // in each minute after the settling
+    std::vector<std::vector<double>> memory;  // by minute, after the time `settled`
     QElapsedTimer time;
     time.start();
     for (double passed = 0; passed < whole; passed = double(time.elapsed()) / 1000) {
@@ -167,7 +167,7 @@ void SoakTest::sourcesForALongTime() {
         "repaint: median %.1f ms, p99 %.1f ms; drawing %.1f %% of a core",
         minutes(), m_is.count, growth(usual), usual.front(), growth(most), most.front(),
         waits[waits.size() / 2], p99, drawing);
-    QVERIFY(m_is.count - frames > (whole - settled) / 4);  // it was busy, however slow the machine is
+    QVERIFY(m_is.count - frames > (whole - settled) / 4);  // the network was busy, even on a slow machine
     QVERIFY(m_is.last->frame.generation == 1);
     QDirIterator thumbnails(m_is.sandbox.path(QStringLiteral("data/mpm/monitor/default-thumbnails")),
                             {QStringLiteral("*.jpg")}, QDir::Files, QDirIterator::Subdirectories);

@@ -55,7 +55,7 @@ void SourcesTest::sourcesSideBySide() {
     QVERIFY(tabs->isVisible());
     QCOMPARE(window().engine().sourceName(), second);
     QTRY_VERIFY_WITH_TIMEOUT(!window().views()->find<LiveView>()->image().isNull(), test::patience(10'000));
-    // The grid shows both sources, each with the right image.
+    // The grid shows an image for both sources.
     QTest::keyClick(m_is->window.get(), Qt::Key_7);
     for (const auto& engine : window().session().sources().engines())
         QTRY_VERIFY_WITH_TIMEOUT(
@@ -87,7 +87,8 @@ void SourcesTest::sourcesSideBySide() {
     QCOMPARE(back.session().sources().engines().size(), size_t(1));
 }
 
-/// Each engine counts the sources that it opened: the first of both has the same number.
+/// Each engine numbers the sources that it opens, so the first sources of two engines have the same number.
+/// The losses shown must still be those of the source in front.
 void SourcesTest::lossesAreOfTheSourceInFront() {
     m_is->open();
     mpm::pipeline::Measurement measurement;
@@ -130,7 +131,8 @@ void SourcesTest::aClosedSourceLeavesNoMeasurement() {
     QVERIFY(subscriber.payload(topic + QStringLiteral("/source")).contains("closed"));
 }
 
-/// A film, the built-in street and a camera of 1 frame a second: the camera is slower than any network.
+/// A film, the built-in street and a camera share the network. The camera has only 1 frame a second, so the
+/// network has time for each of these frames.
 void SourcesTest::theNetworkIsShared() {
     m_is->open(m_is->withModel({}));
     QVERIFY(m_is->next());
@@ -180,7 +182,7 @@ void SourcesTest::everyNSeconds() {
     QVERIFY(m_is->next());
     window().setInterval(1'500);
     QVERIFY(m_is->next());
-    std::vector<qint64> times;  // of the steady clock
+    std::vector<qint64> times;  // on the steady clock
     connect(&window().engine(), &Engine::measured, this, [&](const auto&, const AnalysisPtr& analysis) {
         if (!analysis->repeat)
             times.push_back(analysis->frame.captured.time_since_epoch() / std::chrono::milliseconds(1));
@@ -209,7 +211,7 @@ void SourcesTest::damagedModelIsRejected() {
                              test::patience(20'000));
     QVERIFY2(window().message().contains(QStringLiteral("ONNX")), qPrintable(window().message()));
     QVERIFY(m_is->next());  // the previous model continues
-    // Even the shipped model is an input of the converter; the result is opened.
+    // The converter accepts even the shipped model; the window opens the result.
     QVERIFY(QFile::copy(QStringLiteral(MPM_SOURCE_DIR "/models/zoo/street-vit-tiny.onnx"),
                         m_is->sandbox.path(QStringLiteral("street.onnx"))));
     QSignalSpy loaded(&window().engine(), &Engine::modelLoaded);
@@ -218,7 +220,7 @@ void SourcesTest::damagedModelIsRejected() {
     QVERIFY(loaded[0][0].value<ModelFactsPtr>()->path.endsWith(QStringLiteral("street-mpm.onnx")));
 }
 
-/// A video is paused, and shown frame by frame.
+/// The user pauses a video and steps through the frames.
 void SourcesTest::videoIsPlayedByHand() {
     Options options;
     options.source = m_is->sandbox.film(30, 30);
@@ -230,7 +232,7 @@ void SourcesTest::videoIsPlayedByHand() {
     QTRY_COMPARE(position->maximum(), 59);
     window().front().setPaused(true);
     QVERIFY(m_is->settle());
-    position->setValue(40);  // by night
+    position->setValue(40);  // a dark frame
     QVERIFY(m_is->nextWhere([](const Analysis& a) { return a.frame.luminance < 0.2; }));
     const auto at = [this] { return window().engine().report().status.position; };
     QTRY_COMPARE_WITH_TIMEOUT(at(), 40, test::patience(10'000));
@@ -242,8 +244,8 @@ void SourcesTest::videoIsPlayedByHand() {
     QCOMPARE(at(), 40);
     QVERIFY(window().engine().paused());
     window().front().setPaused(false);
-    QTRY_VERIFY_WITH_TIMEOUT(at() > 42, test::patience(10'000));  // on from there
-    // Readings of the second pass are marked.
+    QTRY_VERIFY_WITH_TIMEOUT(at() > 42, test::patience(10'000));  // continues from frame 40
+    // When the video begins again, the header marks the second pass.
     window().engine().command([](mpm::pipeline::Reader& reader) { reader.setSpeed(8); });
     QTRY_VERIFY_WITH_TIMEOUT(m_is->last->frame.pass > 0, test::patience(20'000));
     QTRY_VERIFY(window().header()->badgeText().contains(QStringLiteral("pass")));
@@ -251,7 +253,7 @@ void SourcesTest::videoIsPlayedByHand() {
     QTRY_VERIFY(!bar->isVisible());
 }
 
-/// A source is tried before it is opened: shows an image with facts, or the error.
+/// The dialog tries a source before it is opened, and shows an image with facts, or the error.
 void SourcesTest::sourcesAreTriedInTheDialog() {
     SourceDialog::Choices choices;
     choices.cameras = QStringList{QStringLiteral("3: Yard camera")};
@@ -278,7 +280,7 @@ void SourcesTest::sourcesAreTriedInTheDialog() {
     for (const QLabel* label : dialog.findChildren<QLabel*>())
         if (!label->pixmap(Qt::ReturnByValue).isNull()) snapshot = label->pixmap(Qt::ReturnByValue).toImage();
     QVERIFY(!snapshot.isNull());
-    QCOMPARE(snapshot.pixelColor(snapshot.rect().center()), QColor(Qt::black));  // masks come first
+    QCOMPARE(snapshot.pixelColor(snapshot.rect().center()), QColor(Qt::black));  // masks are drawn
     address->setText(QStringLiteral("http://user:geheim@127.0.0.1:9/"));
     QTest::mouseClick(test::button(&dialog, "Test"), Qt::LeftButton);
     QTRY_VERIFY_WITH_TIMEOUT(facts("cannot connect") || facts("cannot be"), test::patience(20'000));

@@ -1,5 +1,5 @@
-// Measures and prints latencies. Conditions for any machine are always checked; times decide only if
-// MPM_QUIET_MACHINE is set, that is, if nothing else runs.
+// Measures and prints latencies. Limits that hold on any machine are always checked; stricter limits only if
+// MPM_QUIET_MACHINE is set, which says that nothing else runs.
 #include <QElapsedTimer>
 #include <QWheelEvent>
 
@@ -33,14 +33,14 @@ std::uint32_t checked(std::uint32_t time) {
     return time << 8 | ((time ^ time >> 8 ^ time >> 16 ^ 0x5A) & 0xFF);
 }
 
-/// Black and white blocks along the upper edge: they outlive JPEG and colour conversion.
+/// Writes the time as black and white blocks along the upper edge, which survive JPEG and colour conversion.
 void stamp(cv::Mat& image, std::uint32_t time) {
     const std::uint32_t code = checked(time);
     for (int bit = 0; bit < kBits; ++bit)
         image(cv::Rect(bit * kBlock, 0, kBlock, kBlock)).setTo(cv::Scalar::all(code >> bit & 1 ? 255 : 0));
 }
 
-/// Empty: no stamp that checks.
+/// Reads the time from the blocks; empty if the check bits are wrong.
 std::optional<std::uint32_t> read(const QImage& image) {
     if (image.width() < kBits * kBlock) return std::nullopt;
     std::uint32_t code = 0;
@@ -77,7 +77,7 @@ private:
     mpm::test::StreamServer m_server;
 };
 
-/// From a frame's stamp to its first paint.
+/// Collects the times from a frame's stamp to its first paint.
 struct Shown {
     std::vector<double> ages;
     std::uint32_t last = 0;
@@ -90,7 +90,7 @@ struct Shown {
             unread += !image.isNull();
             return;
         }
-        if (*time == last) return;  // painted once more
+        if (*time == last) return;  // the same frame, painted again
         rising = rising && *time > last;
         last = *time;
         ages.push_back(double((now() - *time) & kTimes));
@@ -112,7 +112,7 @@ private:
     std::unique_ptr<test::WindowFixture> m_is;
 };
 
-/// From a mouse event to the repainted image, while frames of 640x480 go through the network.
+/// Measures the time from a mouse event to the repaint, while the network analyses frames of 640x480.
 void SpeedTest::inputIsSeenWhileTheNetworkIsBusy() {
     Options options;
     options.source = QStringLiteral("demo");
@@ -128,7 +128,7 @@ void SpeedTest::inputIsSeenWhileTheNetworkIsBusy() {
     });
     const int before = m_is->count;
     for (int i = 0; i < 200; ++i) {
-        // As from the window system: queued among other events.
+        // Posts the event like the window system, so that it waits behind other events.
         auto* wheel = new QWheelEvent(QPointF(40 + i % 50, 40), view->mapToGlobal(QPointF(40 + i % 50, 40)),
                                       {}, {0, i % 2 == 0 ? 120 : -120}, Qt::NoButton, Qt::NoModifier,
                                       Qt::NoScrollPhase, false);
@@ -142,7 +142,7 @@ void SpeedTest::inputIsSeenWhileTheNetworkIsBusy() {
     const double p50 = waits[waits.size() / 2], p99 = waits[waits.size() * 99 / 100];
     qInfo("input to repaint: median %.1f ms, p99 %.1f ms, %d frames meanwhile", p50, p99,
           m_is->count - before);
-    QVERIFY(m_is->count > before + 3);  // it was busy
+    QVERIFY(m_is->count > before + 3);  // the network was busy
     const double allowed = quiet() ? 50 : 150;
     QVERIFY2(p99 < allowed, qPrintable(QString::number(p99)));
 }
@@ -172,7 +172,7 @@ void SpeedTest::firstFrameComesSoonAndDrawingIsCheap() {
     QVERIFY2(share < 0.10, qPrintable(QString::number(share)));
 }
 
-/// A live camera behind HTTP: the age of the frame in the image and in the overlay when it is first shown.
+/// Measures the age of frames of an HTTP camera when *Image* and *Overlay* first show them.
 void SpeedTest::glassToGlass() {
     StampedCamera camera;
     Options options;
@@ -183,7 +183,7 @@ void SpeedTest::glassToGlass() {
     QVERIFY(m_is->next());
     QVERIFY(m_is->next());
     Shown overlay, live;
-    QImage analysed;  // the source of the overlay on the screen
+    QImage analysed;  // the frame under the overlay on the screen
     std::vector<double> network;
     connect(&m_is->window->engine(), &Engine::rendered, this, [&](const RenderedFrame& drawn) {
         analysed = drawn.analysis->frame.image;
@@ -193,7 +193,7 @@ void SpeedTest::glassToGlass() {
     connect(views->find<LiveView>(), &ImageView::painted, this,
             [&] { live.see(views->find<LiveView>()->image()); });
     QTRY_VERIFY_WITH_TIMEOUT(overlay.ages.size() >= 100, test::patience(120'000));
-    // A single view at a time is painted: now the image alone, while the network continues.
+    // Only one view is painted at a time. Now it is *Image*, while the network continues.
     views->showView(QStringLiteral("picture"));
     QTRY_VERIFY_WITH_TIMEOUT(live.ages.size() >= 200, test::patience(60'000));
     m_is->window->engine().disconnect(this);

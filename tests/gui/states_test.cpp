@@ -1,6 +1,6 @@
-// The window in states of failure: every state is caused with real parts, read, and checked for words that
-// are cut off. MPM_SHOTS is a folder for screenshots of each, in light and dark; QT_SCALE_FACTOR=2 makes them
-// for a dense screen.
+// The window in states of failure. Causes each state, and checks its messages, also for words that are cut
+// off. If MPM_SHOTS is set, it is a folder for screenshots, in light and dark; QT_SCALE_FACTOR=2 doubles
+// their resolution.
 #include <sys/resource.h>
 
 #include <csignal>
@@ -25,7 +25,7 @@ using namespace mpm::gui;
 
 namespace {
 
-/// Files of this process cannot grow beyond `bytes`, as on a full disk.
+/// While an object exists, files of this process cannot grow beyond `bytes`, as on a full disk.
 class FullDisk {
 public:
     explicit FullDisk(rlim_t bytes) {
@@ -59,8 +59,8 @@ private slots:
 
 private:
     MainWindow& window() { return *m_is->window; }
-    /// Both appearances, checked for cut words, and saved if MPM_SHOTS is set. `above`: a dialog over the
-    /// window.
+    /// Checks the window, and the dialog `above` if any, for cut words in both appearances. Saves screenshots
+    /// if MPM_SHOTS is set.
     void look(const QString& name, QWidget* above = nullptr);
     std::unique_ptr<test::WindowFixture> m_is;
 };
@@ -70,7 +70,7 @@ void StatesTest::look(const QString& name, QWidget* above) {
     for (const Appearance appearance : {Appearance::Light, Appearance::Dark}) {
         window().setAppearance(appearance);
         QTest::qWait(100);
-        QStringList cut;  // words that just changed get their room with the next layout
+        QStringList cut;  // a text that just changed gets more room only with the next layout
         const bool whole = QTest::qWaitFor([&] { return (cut = test::cutWords(window())).isEmpty(); },
                                            test::patience(1'000));
         QVERIFY2(whole, qPrintable(name + QStringLiteral(": ") + cut.join(QStringLiteral("; "))));
@@ -99,7 +99,7 @@ void StatesTest::refusedModelWhileAnotherRuns() {
     raw.write("no graph");
     raw.close();
     window().model().open(file);
-    // It is no export either: no conversion is offered.
+    // The damaged file is not an export, so the window does not offer to convert it.
     QTRY_VERIFY_WITH_TIMEOUT(window().message().contains(QStringLiteral("cannot be used")),
                              test::patience(10'000));
     QVERIFY(window().findChild<QMessageBox*>() == nullptr);
@@ -121,7 +121,7 @@ void StatesTest::diskFull() {
         QVERIFY(window().message().startsWith(QStringLiteral("Measurements are not kept")));
         QVERIFY(m_is->next());  // watching continues
     }
-    // The last frame stays on the screen until the next try, some seconds later.
+    // The error stays on the screen until the store is tried again, some seconds later.
     look(QStringLiteral("disk-full"));
     QTRY_VERIFY_WITH_TIMEOUT(recovered.count() == 1, test::patience(20'000));
     QTRY_COMPARE(window().message(), QStringLiteral("Measurements are kept again"));

@@ -1,4 +1,4 @@
-// A separate folder for settings and measurements, and images as a source.
+// A temporary folder for settings and measurements, and images that serve as a source.
 #pragma once
 
 #include <QCoreApplication>
@@ -13,7 +13,7 @@
 
 namespace mpm::gui::test {
 
-/// Settings and measurements of a test are in a folder that is removed with it.
+/// A temporary folder for the settings and measurements of a test.
 class Sandbox {
 public:
     Sandbox() {
@@ -22,7 +22,7 @@ public:
     }
     QString path(const QString& name) const { return m_folder.filePath(name); }
 
-    /// A folder of images: bright ones, then dark ones.
+    /// Writes a folder of images: first the bright images, then the dark.
     QString images(int bright, int dark) const {
         const QString folder = path(QStringLiteral("pictures"));
         QDir().mkpath(folder);
@@ -32,7 +32,7 @@ public:
         return folder;
     }
 
-    /// The same as a film that plays for ever: frames come faster than from a folder (1 a second).
+    /// Writes the images as a film that plays in a loop. Frames come faster than from a folder (1 a second).
     QString film(int bright, int dark) const {
         const QString file = path(QStringLiteral("film-%1-%2.avi").arg(bright).arg(dark));
         cv::VideoWriter writer(file.toStdString(), cv::CAP_OPENCV_MJPEG,

@@ -1,4 +1,4 @@
-// The timeline, used as by hand.
+// The timeline, used by mouse and keyboard.
 #include <QBuffer>
 #include <QComboBox>
 #include <QPainter>
@@ -19,7 +19,7 @@ using mpm::pipeline::Summed;
 
 namespace {
 
-/// By column of the widget: whether it has a pixel of this colour.
+/// Returns, for each column of the widget, whether the column has a pixel of this colour.
 std::vector<bool> columnsWith(TimelineView& view, bool (*colour)(const QColor&), qint64 from, qint64 to) {
     view.resize(800, 190);
     view.setRange(from, to);
@@ -41,12 +41,12 @@ bool isKept(const QColor& at) {
            60;
 }
 
-/// Violet, which no other curve is, also if an edge is smoothed.
+/// Whether the pixel is violet. Only the curve of the time saved is violet, even at smoothed edges.
 bool isSaved(const QColor& at) {
     return at.red() > at.green() + 25 && at.blue() > at.red() + 15;
 }
 
-/// 100 tokens of which half are kept.
+/// Returns a reading with 100 tokens, of which 50 are kept.
 mpm::pipeline::Measurement readingAt(qint64 time) {
     mpm::pipeline::Measurement m;
     m.time = mpm::pipeline::Millis(time);
@@ -55,7 +55,8 @@ mpm::pipeline::Measurement readingAt(qint64 time) {
     return m;
 }
 
-/// Copies the last reading with regions to two days before. Returns the minute, or 0 if there is none.
+/// Copies the newest reading with regions to two days earlier. Returns the copy's minute, or 0 if no reading
+/// has regions.
 qint64 addPastReading(const std::string& path, const std::string& sourceName,
                       const mpm::pipeline::Setup& setup) {
     mpm::pipeline::Store store(path);
@@ -145,8 +146,8 @@ void TimelineTest::standsStillWhilePaused() {
     QTRY_VERIFY(view->to() != to);  // earlier, if the clock was set back
 }
 
-/// Five readings a second, but for eight seconds in the middle: shorter than any time span that is allowed
-/// between slow readings.
+/// Five readings a second, with a gap of eight seconds in the middle. Slow readings may be farther apart and
+/// are joined, but here the gap must be drawn.
 void TimelineTest::showsGaps() {
     TimelineData data;
     const auto add = [&data](qint64 from, qint64 to, qint64 step) {
@@ -160,15 +161,15 @@ void TimelineTest::showsGaps() {
     const auto at = [&](double share) { return curve[static_cast<std::size_t>(60 + share * 720)]; };
     QVERIFY(at(0.25) && at(0.8));
     QVERIFY(!at(0.57));
-    // Readings that are seconds apart are joined, too.
+    // Readings that are 5 seconds apart are joined by a curve.
     data.clear();
     add(1'000'000, 1'060'000, 5'000);
     curve = columnsWith(view, isKept, 1'000'000, 1'060'000);
     QVERIFY(at(0.2) && at(0.46) && at(0.7));
 }
 
-/// With reuse: the curve of the time saved has a gap if no comparison ran, and the text names share, age and
-/// time.
+/// With reuse, the curve of the time saved has gaps for readings without a comparison. The text shows the
+/// share of computed tokens, their age and the time saved.
 void TimelineTest::showsTimeSaved() {
     TimelineData data;
     TimelineView view(&data);
@@ -182,7 +183,7 @@ void TimelineTest::showsTimeSaved() {
     };
     add(1'000'000, 1'060'000, {});
     std::vector<bool> curve = columnsWith(view, isSaved, 1'000'000, 1'060'000);
-    QVERIFY(std::none_of(curve.begin(), curve.end(), [](bool any) { return any; }));  // and no name of it
+    QVERIFY(std::none_of(curve.begin(), curve.end(), [](bool any) { return any; }));  // and no legend
     data.clear();
     add(1'000'000, 1'020'000, 30);
     add(1'020'000, 1'040'000, {});
@@ -199,7 +200,7 @@ void TimelineTest::showsTimeSaved() {
     QVERIFY(view.describe(static_cast<int>(x(0.8))).endsWith(QStringLiteral(", 12 ms lost")));
 }
 
-/// From the store, hours later, and from the minutes that are summed up while the window runs.
+/// Shows the time saved from minutes of the store, and from minutes that the window sums up while it runs.
 void TimelineTest::showsTimeSavedOfMinutes() {
     constexpr qint64 kStart = 36'000'000, kMinute = 60'000, kTo = kStart + 300 * kMinute;
     History history;
@@ -223,7 +224,7 @@ void TimelineTest::showsTimeSavedOfMinutes() {
     QCOMPARE(columns[200].of(Summed::SavedMs).mean(), 40.0);
 }
 
-/// A model with other tokens leaves the history as it was.
+/// Shares are percentages of each model's tokens, so a model with fewer tokens does not change the history.
 void TimelineTest::isPercentOfEachModel() {
     History history;
     for (const int all : {1200, 300}) {
@@ -241,7 +242,8 @@ void TimelineTest::isPercentOfEachModel() {
     QCOMPARE(columns[1].kept.mean(), 50.0);
 }
 
-/// The curves of the stages are of single readings: a week shows means, and its legend names none of them.
+/// A week shows means of minutes. Only single readings have curves of stages, so the legend must not name
+/// the stages.
 void TimelineTest::legendNamesWhatIsDrawn() {
     constexpr qint64 kMinute = 60'000, kDay = 1440 * kMinute;
     History history;
@@ -275,7 +277,7 @@ void TimelineTest::legendNamesWhatIsDrawn() {
     QVERIFY(minute.contains(stage) && !minute.contains(mean));
 }
 
-/// A click in the table of regions adds a lane, another run shows it with its past, and so do the hours.
+/// A click in the table of regions adds a lane. After a restart, the lane and the map of hours show its past.
 void TimelineTest::lanesOfRegions() {
     Options options;
     options.source = m_is->sandbox.film(4, 4);
@@ -287,13 +289,13 @@ void TimelineTest::lanesOfRegions() {
     m_is->window->session().setWatch(watch);
     QVERIFY(m_is->nextWhere([](const Analysis& a) { return !a.regions.empty(); }));
     const auto click = [this](RegionModel::Column column) {
-        RegionModel* regions = &m_is->window->models().regions;  // of the present window
+        RegionModel* regions = &m_is->window->models().regions;  // of the current window
         for (QTableView* table : m_is->window->sidebar()->findChildren<QTableView*>())
             if (table->model() == regions) emit table->clicked(regions->index(0, column));
     };
     QTRY_VERIFY(
         m_is->window->models().regions.quantity(m_is->window->models().regions.index(0, RegionModel::Class)));
-    click(RegionModel::Name);  // nothing
+    click(RegionModel::Name);  // this column adds no lane
     click(RegionModel::Tokens);
     click(RegionModel::Class);
     const auto lanes = [this] { return m_is->window->timeline()->view()->lanes(); };
@@ -305,7 +307,7 @@ void TimelineTest::lanesOfRegions() {
     const std::string store = m_is->window->session().profile().storePath().toStdString();
     const std::string source = m_is->window->engine().sourceName().toStdString();
     const mpm::pipeline::Setup setup = m_is->window->models().statistics.setup();
-    m_is->window->close();  // writes what is chosen
+    m_is->window->close();  // stores the choice of lanes
     m_is->window.reset();
     const qint64 past = addPastReading(store, source, setup);
     QVERIFY(past > 0);
@@ -370,7 +372,7 @@ void TimelineTest::lanesAreChosenInTheMenu() {
     const QString road = m_is->window->models().legend.name(1);
     choose(road);
     QCOMPARE(names(), QStringList({QStringLiteral("Latency"), road}));
-    // A new name of the class keeps the lane, and so does another run.
+    // The lane stays if the class gets another name, and after a restart.
     LegendModel& legend = m_is->window->models().legend;
     QVERIFY(legend.setData(legend.index(1, LegendModel::Name), QStringLiteral("lawn"), Qt::EditRole));
     QCOMPARE(names(), QStringList({QStringLiteral("Latency"), QStringLiteral("lawn")}));

@@ -1,5 +1,5 @@
-// Resources of the monitor: addresses it listens on, modes of files, descriptors that commands inherit, a
-// damaged store. Run inside `dbus-run-session`.
+// Security of the monitor: addresses that it listens on, modes of files, descriptors that commands inherit, a
+// damaged store. Must be run inside `dbus-run-session`.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ using mpm::pipeline::AlertRule;
 class TrustTest : public QObject {
     Q_OBJECT
 private slots:
-    void initTestCase() { umask(0); }  // nothing may depend on it
+    void initTestCase() { umask(0); }  // modes of files must not depend on it
     void metricsListenWhereTheyAreTold_data();
     void metricsListenWhereTheyAreTold();
     void commandsInheritNothing();
@@ -42,7 +42,7 @@ private:
 
 namespace {
 
-/// Local addresses of this process's listening sockets with that port, as the kernel writes them.
+/// Returns the local addresses of this process's sockets that listen on the port, in the kernel's notation.
 QStringList listening(int port) {
     const QString wanted = QStringLiteral(":%1").arg(port, 4, 16, QLatin1Char('0')).toUpper();
     QStringList found;
@@ -67,7 +67,7 @@ mode_t modeOf(const QString& path) {
 
 void TrustTest::metricsListenWhereTheyAreTold_data() {
     QTest::addColumn<QString>("address");
-    QTest::addColumn<QString>("where");  // empty: nowhere
+    QTest::addColumn<QString>("where");  // empty: not served
     const auto row = [](const char* address, const char* where) {
         QTest::newRow(*address == '\0' ? "empty" : address)
             << QString::fromUtf8(address) << QString::fromLatin1(where);
@@ -88,7 +88,7 @@ void TrustTest::metricsListenWhereTheyAreTold_data() {
     row("no-such-host.invalid", "");
     row("256.1.1.1", "");
     row("http://127.0.0.1", "");
-    row("192.0.2.7", "");  // of another machine
+    row("192.0.2.7", "");  // an address of another machine
 }
 
 void TrustTest::metricsListenWhereTheyAreTold() {
@@ -121,7 +121,7 @@ void TrustTest::commandsInheritNothing() {
     const QString trace = m_sandbox.path(QStringLiteral("descriptors"));
     QFile script(m_sandbox.path(QStringLiteral("list.sh")));
     QVERIFY(script.open(QIODevice::WriteOnly));
-    // ls itself opens the folder it lists.
+    // Lists the descriptors that the command inherited, and the descriptor of ls for the listed folder.
     script.write("#!/bin/sh\nls -l /proc/self/fd >" + trace.toUtf8() + ".part\nmv " + trace.toUtf8() +
                  ".part " + trace.toUtf8() + "\n");
     script.close();
@@ -191,7 +191,7 @@ void TrustTest::filesAreTheOwnersAlone() {
     for (const char* name : {"all.csv", "all.json"})
         if (QFile::exists(m_sandbox.path(QLatin1String(name))))
             QCOMPARE(modeOf(m_sandbox.path(QLatin1String(name))), mode_t(0600));
-    // As earlier versions wrote them.
+    // Earlier versions wrote these files with mode 0644. The monitor must change it to 0600.
     for (const char* name : {"mine.ini", "mine.watch.json"})
         chmod((config + QLatin1String(name)).toUtf8().constData(), 0644);
     Profile(QStringLiteral("mine")).save({});
@@ -200,7 +200,7 @@ void TrustTest::filesAreTheOwnersAlone() {
         QCOMPARE(modeOf(config + QLatin1String(name)), mode_t(0600));
 }
 
-/// Otherwise no frame would be analysed.
+/// Invalid values in the settings are replaced; otherwise no frame would be analysed.
 void TrustTest::settingsWrittenByHandAreValid() {
     const QString folder = m_sandbox.path(QStringLiteral("config/mpm/monitor/"));
     QVERIFY(QDir().mkpath(folder));

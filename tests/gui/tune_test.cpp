@@ -1,5 +1,5 @@
-// The best speed from the window: images of the source go to `mpm tune`, and its choice into a model. A
-// script in place of the program decides where the real choice would depend on the machine.
+// Tunes from the window: `mpm tune` gets images of the source, and a copy of the model gets the chosen
+// result. If the result would depend on the machine's speed, a script replaces `mpm`.
 #include <QDir>
 #include <QPushButton>
 #include <QSignalSpy>
@@ -30,7 +30,7 @@ private:
     MainWindow& window() { return *m_is->window; }
     ConversionBar* bar() { return window().findChild<ConversionBar*>(); }
     QString models() { return window().model().folder(); }
-    /// With the small model, until its first analysis.
+    /// Opens a window with the small model, and waits for the first analysis.
     void open() {
         m_is->open(m_is->withModel({}));
         QVERIFY(m_is->next());
@@ -40,7 +40,7 @@ private:
         const auto came = [&] { return (found = window().findChild<TuneDialog*>()) != nullptr; };
         return QTest::qWaitFor(came, test::patience(180'000)) ? found : nullptr;
     }
-    /// In place of `mpm`: $2 is the model, $3 the folder of images, $5 the file of the results.
+    /// Replaces `mpm` by a script: $2 is the model, $3 the folder of images, $5 the file for the results.
     void useScript(const QByteArray& lines) {
         const QString path = m_is->sandbox.path(QStringLiteral("script"));
         QFile file(path);
@@ -55,7 +55,7 @@ private:
         image.fill(Qt::darkGreen);
         return std::vector<QImage>(8, image);
     }
-    /// The message of a search that fails.
+    /// Tunes with a program that fails, and returns the message.
     QString messageOf() const {
         ModelTuner tuner;
         QSignalSpy failed(&tuner, &ModelTuner::failed);
@@ -72,7 +72,8 @@ private:
 
 namespace {
 
-/// Of `mpm tune --json`; `chosen`: of the first row, which is not the fastest.
+/// Returns results as `mpm tune --json` writes them. `chosen` is the flag of the first row, which is not the
+/// fastest.
 QByteArray results(bool chosen) {
     const QByteArray row =
         R"({"parameters": "%1", "schedule": [%2], "speed": %3, "agreement": {"mean": 0.995, "worst_tenth": 0.98}, )"
@@ -115,7 +116,7 @@ void TuneTest::theChoiceIsUsed() {
     useScript("{ echo \"$1 $2 $4\"; stat -c '%a %n' \"$3\"/*; } >'" + record().toUtf8() + "'\n" +
               "cat >\"$5\" <<'END'\n" + results(true) + "\nEND\n");
     open();
-    window().models().schedule.setSchedule({2});  // a schedule by hand ends with the choice
+    window().models().schedule.setSchedule({2});  // the tuned schedule replaces a schedule that the user set
     window().tuning().begin();
     TuneDialog* found = dialog();
     QVERIFY2(found != nullptr, qPrintable(window().message()));
@@ -129,7 +130,7 @@ void TuneTest::theChoiceIsUsed() {
     for (const QByteArray& line : lines.mid(1))
         QVERIFY2(line.startsWith("600 " + models().toUtf8()) && line.endsWith(".png"), line);
     const auto* table = found->findChild<QTableWidget*>();
-    QCOMPARE(table->rowCount(), 2);  // the fastest first
+    QCOMPARE(table->rowCount(), 2);  // the first row is the fastest
     QCOMPARE(table->item(0, 3)->text(), QStringLiteral("mpm"));
     QCOMPARE(table->currentRow(), 1);
     QTest::mouseClick(test::button(found, "Use it"), Qt::LeftButton);
@@ -156,7 +157,7 @@ void TuneTest::cancelledByItsButton() {
     QVERIFY(window().message().contains(QStringLiteral("cancelled")));
     window().tuning().begin();
     QTRY_VERIFY_WITH_TIMEOUT(QFile::exists(record()), test::patience(90'000));
-    // The analysis waits.
+    // While mpm tunes, the analysis is paused.
     QVERIFY(QTest::qWaitFor(
         [this] {
             const int before = m_is->count;
@@ -184,7 +185,7 @@ void TuneTest::reasonsAreSaid() {
     QCOMPARE(messageOf(), QStringLiteral("mpm tune ended with status 7"));
     ModelTuner::setProgram(QStringLiteral("/nowhere/mpm"));
     QCOMPARE(messageOf(), QStringLiteral("/nowhere/mpm cannot be started"));
-    // Images of one colour show nothing to the real program.
+    // `mpm` itself rejects images of a single colour.
     ModelTuner::setProgram(QStringLiteral(MPM_PROGRAM));
     const QString model = m_is->withModel({}).model.value();
     ModelTuner tuner;

@@ -1,4 +1,4 @@
-// The order in which sources use a shared network, on a clock that only the test moves.
+// The order in which sources use a shared network. The test sets the clock.
 #include <QTest>
 
 #include "gui/engine/inference_worker.hpp"
@@ -16,15 +16,15 @@ private slots:
 
 namespace {
 
-/// Sources that share a network, on a clock of milliseconds that only the test moves.
+/// Simulates sources that share a network, on a clock in milliseconds that only the test advances.
 struct Sharing {
     struct Source {
-        int period = 0, interval = 0;  ///< between two frames; least between two runs
+        int period = 0, interval = 0;  ///< time between two frames; least time between two runs
         Turn turn = {};
         int runs = 0, skipped = 0, longestWait = 0;
     };
     std::vector<Source> sources;
-    int run = 0;  ///< time in the network
+    int run = 0;  ///< time that a run of the network takes
 
     static Turn::Time at(int ms) { return Turn::Time(Turn::Pause(ms)); }
 
@@ -63,7 +63,7 @@ void TurnTest::theLongestWaitIsNext() {
     frequent.frameCame(at(910));
     rare.frameCame(at(950));
     QVERIFY(frequent.due({}, true) < rare.due({}, true));
-    // A newer frame does not begin the wait again; a limited rate does not count as a wait.
+    // A newer frame does not restart the wait. If the rate is limited, the pause does not count as a wait.
     frequent.frameCame(at(990));
     QVERIFY(frequent.due({}, true) == at(910));
     QVERIFY(rare.due(Turn::Pause(1'000), true) == at(1'000));

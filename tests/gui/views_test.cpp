@@ -1,4 +1,4 @@
-// Views, used as by hand.
+// Views, used by mouse and keyboard.
 #include <QComboBox>
 #include <QSignalSpy>
 #include <QSlider>
@@ -127,7 +127,7 @@ void ViewsTest::splitComparesSchedulesAndLabels() {
     std::optional<Scores> scores, expected;
     std::vector<int> framesOfOther;
     const auto add = [&](const RenderedComparison& drawn) {
-        // Both images are the same, so each frame has the mIoU of all.
+        // Both images are the same, so the mIoU of one frame equals the mIoU of all.
         mpm::pipeline::Confusion whole(11, 255), merged(11, 255);
         whole.add(labels, drawn.comparison->whole.labels);
         merged.add(labels, drawn.comparison->analysis->merged.labels);
@@ -154,11 +154,11 @@ void ViewsTest::splitComparesSchedulesAndLabels() {
     QVERIFY(split->image().isNull());  // the last comparison was with all tokens
     QTRY_VERIFY_WITH_TIMEOUT(!split->image().isNull() && footerHas(", mIoU "), test::patience(30'000));
     QVERIFY(scoresAreRight());
-    QCOMPARE(framesOfOther.front(), 1);  // frames against another schedule are counted from the start
+    QCOMPARE(framesOfOther.front(), 1);  // another schedule to compare with restarts the count of frames
     const int times = m_is->window->models().saved.count();
     const qsizetype before = compared.count();
     QTRY_VERIFY_WITH_TIMEOUT(compared.count() > before, test::patience(30'000));
-    QCOMPARE(m_is->window->models().saved.count(), times);  // the header's times are against all tokens
+    QCOMPARE(m_is->window->models().saved.count(), times);  // the header only compares with all tokens
 }
 
 void ViewsTest::viewsZoomTogether() {
@@ -183,7 +183,7 @@ void ViewsTest::narrowRegionKeepsItsWords() {
     QImage white(400, 300, QImage::Format_RGB32);
     white.fill(Qt::white);
     view.setImage(white);
-    // The text is at mid-height of the plate; measures the width of the dark part there.
+    // Counts the dark pixels in a row through the plate of the region's name.
     const auto plateWidth = [&](double left, double right) {
         view.setRegions({{"door", {{left, 0.4}, {right, 0.4}, {right, 0.8}, {left, 0.8}}}}, {});
         const QImage shown = view.grab().toImage();
@@ -194,8 +194,8 @@ void ViewsTest::narrowRegionKeepsItsWords() {
     };
     const int whole = plateWidth(0.2, 0.8);
     QVERIFY(whole > 20);
-    // A region narrower than the words, a region at the edge: as wide as ever, but for the lines the plate
-    // hides.
+    // The plate of a narrow region, and of a region at the edge, is as wide as before. The tolerance covers
+    // lines of the outline that the plate hides.
     QVERIFY(std::abs(plateWidth(0.48, 0.52) - whole) <= 16);
     QVERIFY(std::abs(plateWidth(0.97, 1.0) - whole) <= 16);
 }
@@ -206,12 +206,12 @@ void ViewsTest::hoverDescribesACluster() {
     QTRY_VERIFY_WITH_TIMEOUT(!merge->image().isNull(), test::patience(30'000));
     m_is->window->views()->viewport()->setCursor(QPointF(0.5, 0.5));
     QVERIFY(m_is->nextWhere(
-        [](const Analysis& a) { return !a.merged.scores.empty(); }));  // asked for by the pointer
+        [](const Analysis& a) { return !a.merged.scores.empty(); }));  // for the text at the pointer
     QTRY_VERIFY_WITH_TIMEOUT(merge->describe({0.5, 0.5}).contains(QLatin1Char('%')), test::patience(10'000));
     QVERIFY(merge->describe({0.5, 0.5}).contains(QStringLiteral("token")));
     QVERIFY(!merge->clusterAt({0.5, 0.5}).empty());
     QVERIFY(merge->describe({1.5, 0.5}).isEmpty());
-    // Some cluster has more than one patch, and all members show the same text.
+    // At least one cluster has more than one patch.
     bool merged = false;
     for (double x = 0.01; x < 1 && !merged; x += 0.03)
         for (double y = 0.01; y < 1 && !merged; y += 0.03)
@@ -266,7 +266,7 @@ void ViewsTest::mergeMapHasThreeColourings() {
         drawn.push_back(merge->grab().toImage());
     }
     QVERIFY(drawn[0] != drawn[1] && drawn[1] != drawn[2] && drawn[0] != drawn[2]);
-    // The choice returns at the next start.
+    // The chosen colours are restored at the next start.
     m_is->window->close();
     m_is->open();
     QCOMPARE(m_is->window->views()->controls().mapColours(), ViewControls::MapColours::Distinct);

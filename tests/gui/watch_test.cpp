@@ -1,4 +1,4 @@
-// Watch rules and their exports: used as by hand, checked by the next frame or the stored row.
+// Watch rules and exports, used by mouse and keyboard. The next frame or the stored row shows the effect.
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDialog>
@@ -54,7 +54,7 @@ private:
         QTest::keyClick(m_is->window.get(), key, modifiers);
         return m_is->window->findChild<Dialog*>();
     }
-    /// Clicks a corner of a shape; 0..1 across and down the image.
+    /// Clicks a corner of a shape. x and y are 0..1 from the image's left and top.
     void clickAt(double x, double y) {
         ImageView* view = window().views()->find<LiveView>();
         const QSizeF image = view->image().size();
@@ -106,7 +106,7 @@ void WatchTest::regionDrawnOnTheImageIsMeasured() {
     QVERIFY(view->drawing());
     clickAt(0.1, 0.1);
     clickAt(0.9, 0.9);
-    QTest::keyClick(view, Qt::Key_Backspace);  // not there
+    QTest::keyClick(view, Qt::Key_Backspace);  // removes this corner
     clickAt(0.6, 0.1);
     clickAt(0.6, 0.6);
     clickAt(0.1, 0.6);
@@ -114,7 +114,7 @@ void WatchTest::regionDrawnOnTheImageIsMeasured() {
     QVERIFY(!view->drawing());
     const AnalysisPtr analysis = m_is->nextWhere([](const Analysis& a) { return !a.regions.empty(); });
     QVERIFY(analysis);
-    // A quarter of the image: a quarter of the patches, plus or minus a row.
+    // The region covers a quarter of the image, so it has a quarter of the patches, plus or minus a row.
     const double share = double(analysis->regions[0].patches) / analysis->tokensIn();
     QVERIFY2(std::abs(share - 0.25) < 0.06, qPrintable(QString::number(share)));
     QVERIFY(analysis->regions[0].tokens > 0 && analysis->regions[0].tokens <= analysis->regions[0].patches);
@@ -124,7 +124,7 @@ void WatchTest::regionDrawnOnTheImageIsMeasured() {
                     .data()
                     .toString()
                     .contains(QStringLiteral(" of ")));
-    QTest::keyClick(m_is->window.get(), Qt::Key_G);  // another, given up
+    QTest::keyClick(m_is->window.get(), Qt::Key_G);  // begins another region, which is not finished
     clickAt(0.2, 0.2);
     QTest::keyClick(view, Qt::Key_Escape);
     QCOMPARE(window().models().regions.rowCount(), 1);
@@ -132,7 +132,7 @@ void WatchTest::regionDrawnOnTheImageIsMeasured() {
     QCOMPARE(window().models().regions.rowCount(), 1);
     const AnalysisPtr again = m_is->nextWhere([](const Analysis& a) { return !a.regions.empty(); });
     QVERIFY(again);
-    // Typed instead of drawn: text that is not a shape is rejected.
+    // The outline can also be typed; text that is not a shape is rejected.
     auto* dialog = openDialog<WatchDialog>(Qt::Key_G, Qt::ControlModifier);
     QVERIFY(dialog != nullptr);
     QTableWidget* table = dialog->regions()->table();
@@ -157,12 +157,12 @@ void WatchTest::maskDrawnOnTheImageHides() {
                cv::Vec3b(0, 0, 0);
     };
     QVERIFY(m_is->nextWhere(hidden));
-    m_is->open();  // from the first frame on
+    m_is->open();  // the mask must apply from the first frame
     QVERIFY(m_is->nextWhere([](const Analysis&) { return true; }));
     QVERIFY(hidden(*m_is->last));
 }
 
-/// On the screen, not only in the images behind it: a masked area is grey hatching on black, never a class.
+/// Checks the painted views: a masked area is grey hatching on black, and never has the colour of a class.
 void WatchTest::maskedAreasHaveNoClassInAnyView() {
     m_is->open();
     QVERIFY(m_is->next());
@@ -241,7 +241,7 @@ void WatchTest::damagedWatchFileShowsNothing() {
     QVERIFY(window().message().contains(path));
     const QString veil = window().views()->find<LiveView>()->cover();
     QVERIFY2(veil.contains(QStringLiteral("watch file cannot be used")), qPrintable(veil));
-    window().session().setWatch({});  // changes now do not replace the file, so that it can be repaired
+    window().session().setWatch({});  // must not replace the file, so that the user can repair it
     QVERIFY(file.open(QIODevice::ReadOnly));
     QCOMPARE(file.readAll(), QByteArray("{\"sources\": {"));
 }
@@ -274,7 +274,7 @@ void WatchTest::exportsTablesAndImages() {
     }
     const QString svg = m_is->sandbox.path(QStringLiteral("timeline.svg"));
     window().exports().timeline(svg);
-    QVERIFY(content(svg).contains("Luminance"));  // words stay words
+    QVERIFY(content(svg).contains("Luminance"));  // text is exported as text, not as outlines
     checkSheet(content(svg));
     window().exports().timeline(m_is->sandbox.path(QStringLiteral("timeline.png")));
     QVERIFY(!QImage(m_is->sandbox.path(QStringLiteral("timeline.png"))).isNull());
@@ -282,7 +282,7 @@ void WatchTest::exportsTablesAndImages() {
     QVERIFY(window().message().contains(QStringLiteral("cannot be written")));
 }
 
-/// A background, a title with source and date, and text of the size that was measured.
+/// Checks that the SVG has a background, a title with source and date, and the screen's text size.
 void WatchTest::checkSheet(const QByteArray& svg) {
     QVERIFY(svg.contains("Tokens over time"));
     QVERIFY2(svg.contains(window().engine().sourceName().toUtf8()), "the source is missing");
@@ -296,7 +296,7 @@ void WatchTest::checkSheet(const QByteArray& svg) {
     painter.end();
     QCOMPARE(image.pixelColor(2, 2).alpha(), 255);
     QCOMPARE(image.pixelColor(image.width() - 3, image.height() - 3).alpha(), 255);
-    // As wide as on the screen: fonts are in points, places in pixels.
+    // The SVG must be as wide as the widget on the screen, or text would have another size relative to it.
     const QRectF box = renderer.viewBoxF();
     const double wanted = window().timeline()->shown()->width();
     QVERIFY(box.width() >= wanted && box.width() < wanted + 60);

@@ -1,4 +1,4 @@
-// A window with separate images; waits for the result of the next frame.
+// A window with a film from a temporary folder. Tests wait for the analysis of the next frame.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace mpm::gui::test {
 
-/// The button with these words, or null.
+/// Returns the button with these words, or null.
 inline QPushButton* button(QWidget* in, const char* words) {
     for (QPushButton* candidate : in->findChildren<QPushButton*>())
         if (candidate->text().remove(QLatin1Char('&')) == QLatin1String(words)) return candidate;
@@ -21,7 +21,7 @@ inline QPushButton* button(QWidget* in, const char* words) {
 
 class WindowFixture {
 public:
-    /// Closes the window before, as a user would: it saves what was chosen since its last save.
+    /// Opens a window. First closes the previous window as a user would, so that it saves its settings.
     void open(const Options& extra = {}) {
         Options options = extra;
         if (!options.source) options.source = sandbox.film(4, 4);
@@ -48,7 +48,7 @@ public:
         QVERIFY(QTest::qWaitForWindowActive(window.get()));
     }
 
-    /// A file with this model, to open.
+    /// Writes this model to a file, and returns options that open the file.
     Options withModel(const mpm::test::SmallModel& small) const {
         Options options;
         options.model = sandbox.path(QStringLiteral("model.onnx"));
@@ -56,19 +56,19 @@ public:
         return options;
     }
 
-    /// The first analysis that fulfils a condition; null after half a minute without.
+    /// Returns the first analysis that fulfils a condition; null if there is none within half a minute.
     template <typename Until>
     AnalysisPtr nextWhere(Until until) {
         return QTest::qWaitFor([&] { return last && until(*last); }, patience(30'000)) ? last : nullptr;
     }
 
-    /// The analysis after the next: earlier requests have taken effect by then.
+    /// Returns the second analysis from now: all earlier requests have taken effect by then.
     AnalysisPtr next() {
         const int before = count;
         return nextWhere([&](const Analysis&) { return count > before + 1; });
     }
 
-    /// After a pause: waits until the last frame is everywhere, even with a slow network.
+    /// After a pause, waits until the newest frame is analysed and drawn in all views.
     bool settle() {
         QTest::qWait(300);  // an analysis may have been in progress
         return QTest::qWaitFor(

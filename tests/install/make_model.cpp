@@ -1,6 +1,6 @@
-// make_model OUT.onnx [detector|masks]: the smallest complete model: an image of 32x32, patches of
-// 8x8, an MpmEncoder of three blocks, and a linear head, or fixed boxes and scores. The weights are random.
-// The file has the metadata that `mpm::modelInfo` reads.
+// make_model OUT.onnx [detector|masks]: writes a small complete model with an image of 32x32, patches of 8x8,
+// an MpmEncoder of three blocks, and a linear head, or fixed boxes and scores. The weights are random. The
+// file has the metadata that `mpm::modelInfo` reads.
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -44,7 +44,7 @@ void addEncoder(OnnxModel& model, const mpm::test::EncoderCase& encoder) {
     model.attribute("heads", encoder.options.heads).attribute("special_tokens", encoder.options.special);
 }
 
-/// Rows that do not depend on the image.
+/// Adds an output with fixed values, which do not depend on the image.
 void addRows(OnnxModel& model, int dim, const std::string& name, const cv::Mat& values) {
     model.constant(name + "/zero", cv::Mat(cv::Mat::zeros(dim, values.cols, CV_32F)));
     model.node("MatMul", {"features", name + "/zero"}, {name + "/none"});
@@ -52,7 +52,7 @@ void addRows(OnnxModel& model, int dim, const std::string& name, const cv::Mat& 
     model.node("Add", {name + "/none", name + "/values"}, {name});
 }
 
-/// Masks of all boxes: the left quarter of the image.
+/// Adds a mask for each box: the left quarter of the image.
 void addMasks(OnnxModel& model, int dim) {
     cv::Mat logits(kGrid * kGrid, kGrid * kGrid, CV_32F, cv::Scalar(-1));
     for (int column = 0; column < logits.cols; column += kGrid)
@@ -63,7 +63,7 @@ void addMasks(OnnxModel& model, int dim) {
     model.output("masks", {1, kGrid * kGrid, kGrid, kGrid});
 }
 
-/// Two boxes side by side, of class 0 and 1, and a double of the first below a score of a half.
+/// Adds two boxes side by side, of classes 0 and 1, and a copy of the first box with a score below 0.5.
 void addBoxes(OnnxModel& model, int dim, bool masks) {
     cv::Mat boxes(kGrid * kGrid, 4, CV_32F, cv::Scalar(0)), scores(kGrid * kGrid, 2, CV_32F, cv::Scalar(-9));
     for (int i = 0; i < 3; ++i) {

@@ -1,5 +1,5 @@
-// plain MODEL HxW: runs a model through OpenCV alone, without any code of MPM, as an example of a program
-// that gets the library by LD_PRELOAD. Prints the output's mean.
+// plain MODEL HxW: runs a model with OpenCV, without code of MPM, as an example of a program into which
+// LD_PRELOAD loads the library. Prints the mean of the output.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

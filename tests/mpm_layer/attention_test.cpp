@@ -1,4 +1,4 @@
-// The attention kernels: f32 against scalar loops, bf16 against f32.
+// Compares the attention kernel in f32 with scalar loops, and the kernel in bf16 with the kernel in f32.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -17,8 +17,8 @@ namespace {
 
 using namespace kernels;
 
-/// A head whose queries, keys and values are side by side in `rows`. `bias` is of the keys, and may be
-/// empty.
+/// Returns a head whose queries, keys and values are side by side in `rows`. `bias` has a value for each key,
+/// or is empty.
 AttentionHead headOf(const LeftOperand& rows, size_t stride, int tokens, int size, float scale,
                      const cv::Mat& bias) {
     AttentionHead head{rows.data(), rows.data() + size, rows.data() + 2 * size, stride, tokens, size, scale};
@@ -32,7 +32,7 @@ void checkAttention(int tokens, int size, const cv::Mat& bias) {
     const LeftOperand rows(qkv, stride);
     const AttentionHead head =
         headOf(rows, stride, tokens, size, 0.5f / std::sqrt(static_cast<float>(size)), bias);
-    // Sums that begin at a large bias have the spacing of f32 at the bias.
+    // A sum that begins at a large bias is rounded to the spacing of f32 near the bias.
     const double largest = bias.empty() ? 0 : cv::norm(cv::max(bias, -1e6f), cv::NORM_INF);
     const double tolerance = 2e-5 + 2e-6 * (largest < 1e6 ? largest : 0);
     cv::Mat output(tokens, size, CV_32F);
@@ -65,10 +65,10 @@ TEST(Attention, EqualsScalarLoops) {
             checkAttention(tokens, size, tokens % 2 == 0 ? randomMatrix(1, tokens, 9) : cv::Mat());
     }
     for (int tokens : {239, 240, 241, 500})
-        checkAttention(tokens, 32, randomMatrix(1, tokens, 9));  // around a block of keys
+        checkAttention(tokens, 32, randomMatrix(1, tokens, 9));  // sizes around those of blocks of keys
 }
 
-/// A logit per key, each `step` higher than the last.
+/// Returns a bias for each key, each `step` higher than the previous.
 cv::Mat ramp(int tokens, float step) {
     cv::Mat bias(1, tokens, CV_32F);
     for (int k = 0; k < tokens; ++k)
@@ -76,7 +76,8 @@ cv::Mat ramp(int tokens, float step) {
     return bias;
 }
 
-// Weights are relative to a peak that follows the scores in steps: slow and fast rises, and falls.
+// The kernel divides weights by exp(peak) and raises the peak in steps if scores exceed it. Tests slow and
+// fast rises, and falls.
 TEST(Attention, ScoresThatClimb) {
     for (float step : {0.01f, 0.3f, 1.0f, 20.0f, -0.3f, -20.0f})
         checkAttention(500, 32, ramp(500, step));
@@ -139,7 +140,7 @@ struct HeadOperands {
     std::vector<Bf16Pair> keys, values;
 };
 
-// Against the f32 kernel, which the scalar loops have checked: only the rounding to 8 bits may differ.
+// Compares with the f32 kernel: results may differ only by the rounding to 8 bits.
 void checkAttentionBf16(int tokens, int size, const cv::Mat& bias) {
     const cv::Mat v = randomMatrix(tokens, size, 3);
     const HeadOperands head(randomMatrix(tokens, size, 1), randomMatrix(tokens, size, 2), v, bias);
@@ -147,7 +148,7 @@ void checkAttentionBf16(int tokens, int size, const cv::Mat& bias) {
         << tokens << " tokens, head of " << size;
 }
 
-// The rows beside a query must not change the query's bits: they may be another image's.
+// The other rows of a panel must not change the bits of a query, because they may belong to another image.
 void checkNeighbours(bool half) {
     const cv::Mat q = randomMatrix(100, 32, 1), k = randomMatrix(100, 32, 2, 2.0),
                   v = randomMatrix(100, 32, 3);
@@ -158,11 +159,12 @@ void checkNeighbours(bool half) {
                   noisy = HeadOperands(loud, k, v, {}).attend(half);
     EXPECT_EQ(cv::norm(quiet.row(5), noisy.row(5), cv::NORM_INF), 0);
     EXPECT_GT(cv::norm(quiet.row(6), noisy.row(6), cv::NORM_INF), 0);
-    // The last panel has few queries and skips the empty part.
+    // The last panel has few queries, so the kernel skips a part of it. The bits must still be the same.
     EXPECT_EQ(cv::norm(quiet.row(3), quiet.row(99), cv::NORM_INF), 0);
 }
 
-// Equal weights: the mean of all values. A single chain of additions has an error of 4e-6.
+// With equal weights, the result is the mean of all values. If the kernel added them in a single chain, the
+// error would be 4e-6.
 TEST(Attention, RoundsLittleWithManyKeys) {
     constexpr int kTokens = 4000, kSize = 32;
     const cv::Mat zero = cv::Mat::zeros(kTokens, kSize, CV_32F);
@@ -192,8 +194,8 @@ TEST(Attention, Bf16EqualsF32ButForRounding) {
         checkAttentionBf16(500, 32, ramp(500, step));
 }
 
-// Weights are relative to a peak, which the first keys set: they may be hidden, or far above or below the
-// others.
+// The first keys set the peak that weights are relative to. They may be masked, or have scores far above or
+// below those of the other keys.
 TEST(Attention, Bf16BeginsWithKeysThatDoNotCount) {
     if (!hasBf16()) GTEST_SKIP() << "this processor multiplies no bf16";
     for (int size : {32, 64, 96, 128}) {

@@ -1,5 +1,6 @@
-// A layer is right for any order of calls: each operator, with calls in random order and of several sizes,
-// against a fresh layer. Also compiled against a stand-in of a coming OpenCV (tests/support/coming).
+// A layer must give the right result for any order of calls. Calls each operator's functions in random order,
+// with inputs of several sizes, and compares with a new layer. This file is also compiled against a copy of
+// the interface of a future OpenCV (tests/support/coming).
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -20,10 +21,10 @@ namespace {
 using dnn::Shape;
 using Mats = std::vector<cv::Mat>;
 
-// A layer as a network drives it.
+// A layer, with the calls that a network makes.
 class Driven {
 public:
-    /// `among`: the constants are among the inputs, as the engines with dynamic shapes have them.
+    /// `among`: constants are passed as inputs, as engines with dynamic shapes do, instead of as blobs.
     Driven(const OperatorCase& one, bool among) : m_case(one), m_among(among) {
         cv::dnn::LayerParams params = one.params;
         params.name = "layer";
@@ -56,7 +57,7 @@ public:
         return types;
     }
 
-    /// finalize() with allocated outputs, with empty ones, or reshapeLayer().
+    /// Calls finalize() with allocated or with empty outputs, or reshapeLayer().
     void prepare(size_t variant, unsigned how) {
         Mats in = inputs(variant), out = how % 2 ? outputs(variant) : Mats();
 #ifdef MPM_OPENCV_RESHAPE
@@ -107,7 +108,7 @@ bool sameBits(const Mats& a, const Mats& b) {
     return true;
 }
 
-// Up to six calls on a layer, and a forward at the end.
+// Makes up to six calls on a layer, then a forward.
 void anyOrder(const OperatorCase& one, bool among, const std::vector<Mats>& expected, std::mt19937& random) {
     const auto below = [&](size_t count) { return random() % count; };
     Driven layer(one, among);

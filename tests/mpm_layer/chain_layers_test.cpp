@@ -17,7 +17,7 @@ EncoderOptions sixBlocks() {
     return o;
 }
 
-/// Consecutive segments; between two of them a constant is added if it is given.
+/// Returns a model of consecutive segments, between which the constant `added` is added if it is not empty.
 OnnxModel chainModel(const std::vector<EncoderCase>& segments, int batch, int tokens,
                      const cv::Mat& added = cv::Mat(), bool mapAsOutput = false) {
     const EncoderOptions& o = segments[0].options;
@@ -149,7 +149,8 @@ TEST_F(ChainTest, ASegmentWithoutMapStartsUnmerged) {
     EXPECT_LT(relativeError(imageOf(out, 0), toMatrix(expected, whole.options.dim())), 1e-5);
 }
 
-// ToMe leaves the rows in another order than that of their representatives.
+// The rows that ToMe returns are not sorted by representative. If the last map of a report is imposed, it
+// must still join the same tokens.
 TEST_F(ChainTest, TheLastStageOfAReportJoinsTheSameTokens) {
     const EncoderCase whole = makeEncoder(sixBlocks());
     cv::dnn::Net net = load(chainModel(cutEncoder(whole, {2}), 1, 40));
@@ -264,7 +265,7 @@ TEST_F(ChainTest, AttributesThatDoNotFitAreRejected) {
         OnnxModel model = encoderModel(whole, 1, 40);
         change(model);
         cv::dnn::Net net = load(model);
-        mpm::encoder(net);  // the engine of 5.0 reports it only here
+        mpm::encoder(net);  // with OpenCV 5.0's engine, only this call reports the error
     };
     expectRejection([&] { made([](OnnxModel& m) { m.attribute("chain", std::string("a")); }); },
                     "chain_blocks");
@@ -275,7 +276,8 @@ TEST_F(ChainTest, AttributesThatDoNotFitAreRejected) {
     expectRejection([&] { made([](OnnxModel& m) { m.attribute("map_output", 2); }); }, "map_output");
 }
 
-// Two networks of one state, as without marks, in two threads: each is allocated in its own.
+// Two networks have the same state, as without marks, but are allocated in different threads: a head must not
+// take the backbone of the other thread.
 TEST(NetworkPlace, ThreadsAllocateApart) {
     EncoderConfig config = makeEncoder(sixBlocks()).config;
     NetworkPlace backbone("a"), head("b"), other("c");

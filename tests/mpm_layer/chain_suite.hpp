@@ -12,7 +12,7 @@ inline MergeMap mapOf(const std::vector<int>& ids) {
     return toMergeMap(cv::Mat(ids, true).reshape(1, 1), "a test's map");
 }
 
-/// A forward of an encoder with a map at entry.
+/// Runs an encoder that takes a map of each image as input.
 inline Ran runWithMaps(const Target& target, const EncoderCase& encoder, const cv::Mat& batch,
                        const std::vector<MergeMap>& maps, const cv::Mat& keyBias = cv::Mat()) {
     SessionInput input;

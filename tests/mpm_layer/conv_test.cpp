@@ -1,4 +1,4 @@
-// Convolutions against sums in f64, of random shapes and in all precisions.
+// Compares convolutions of random shapes, in all precisions, with sums in f64.
 #include <cmath>
 #include <limits>
 #include <random>
@@ -63,7 +63,7 @@ TEST(Convolution, EndsWithActivationAndResidual) {
     }
 }
 
-// Each image has the bits that it has alone, by any number of threads.
+// The bits of an image do not depend on the other images of the batch or on the number of threads.
 TEST(Convolution, BitsDependNeitherOnBatchNorThreads) {
     std::mt19937 random(3);
     const int threads = cv::getNumThreads();
@@ -113,7 +113,7 @@ TEST(Convolution, KeepsNan) {
     }
 }
 
-// Weights that lose too much in int8 stay in f32, as do those of few channels in a group.
+// Weights stay in f32 if rounding to int8 would lose too much, or if a group has few channels.
 TEST(Convolution, KeepsWeightsThatLoseTooMuch) {
     std::mt19937 random(6);
     const ConvShape shape{1, 32, 16, 1, {4, 3}, {4, 3}};
@@ -143,7 +143,7 @@ TEST(Convolution, MultipliesDeepKernelsInInt8) {
     }
 }
 
-// In int8 a tile is quantised by its own largest value, and nothing is infinite.
+// In int8, each tile is scaled by the largest value in it, so very large or small values stay finite.
 TEST(Convolution, ExtremeValuesStayInRange) {
     for (const Precision precision : precisions()) {
         for (const float size : {1e-40f, 1e-30f, 1e-10f, 1e10f, 1e30f}) {
@@ -161,7 +161,7 @@ TEST(Convolution, ExtremeValuesStayInRange) {
     }
 }
 
-// As transposed convolutions multiply.
+// Multiplies columns as transposed convolutions do, in the precision of the left operand's rows.
 TEST(ColumnProducts, AreInThePrecisionOfTheirRows) {
     std::mt19937 random(7);
     for (int n = 0; n < 300; ++n) {
@@ -221,7 +221,7 @@ cv::dnn::DictValue numbers(const std::vector<int>& values) {
     return cv::dnn::DictValue::arrayInt(values.data(), static_cast<int>(values.size()));
 }
 
-// As OpenCV's own convolution.
+// MpmConv with all attributes gives the result of OpenCV's Convolution layer.
 TEST(ConvLayer, HasItsAttributes) {
     const cv::Mat x = matOf({2, 6, 17, 23}, 1), weight = matOf({8, 3, 3, 5}, 2), bias = matOf({8, 1}, 3);
     cv::dnn::LayerParams own, other;
@@ -253,7 +253,7 @@ TEST(ConvLayer, HasItsAttributes) {
     }
 }
 
-// The layer packs its weights again if the size of the images needs other weights.
+// If the size of the images changes, the layer may need other packed weights, and packs them again.
 TEST(ConvLayer, ChangesItsSize) {
     mpm::registerLayers();
     const cv::Mat weight = matOf({32, 32, 3, 3}, 2), small = matOf({1, 32, 8, 8}, 3),

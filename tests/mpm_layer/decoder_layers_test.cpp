@@ -1,4 +1,4 @@
-// MpmMaskedSoftmax, MpmGridSample and MpmShare against their definitions in f64.
+// Compares MpmMaskedSoftmax, MpmGridSample and MpmShare with their definitions in f64.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -49,7 +49,7 @@ std::vector<double> plainRow(const float* scores, const float* mask, int keys) {
     return row;
 }
 
-/// On every instruction set: x86 takes the second of two values if one is NaN.
+/// If a score is NaN, the result must be NaN. On x86, max(a, b) returns b if a is NaN, so NaN could be lost.
 TEST(MaskedSoftmax, NaNIsNotLost) {
     for (const int at : {0, 1, 7, 11, 15, 16}) {
         cv::Mat scores = randomBlob({1, 1, 17}, 5);
@@ -64,12 +64,12 @@ TEST(MaskedSoftmax, NaNIsNotLost) {
 TEST(MaskedSoftmax, EqualsThePlainFormula) {
     unsigned seed = 0;
     for (const int keys : {1, 3, 7, 15, 16, 17, 31, 33, 64, 100, 1025}) {
-        for (const double share : {-2.0, 0.0, 2.0}) {  // of keys that are kept
+        for (const double share : {-2.0, 0.0, 2.0}) {  // decides how many keys are kept
             const int heads = 3, images = 2, queries = 9;
             const cv::Mat scores = randomBlob({images * heads, queries, keys}, ++seed, 3);
             cv::Mat masks = randomBlob({images, queries, keys}, ++seed);
             masks += share;
-            std::fill_n(masks.ptr<float>(1) + 4 * keys, keys, -1.0f);  // a row that keeps none
+            std::fill_n(masks.ptr<float>(1) + 4 * keys, keys, -1.0f);  // this row keeps no key
             const cv::Mat out = maskedSoftmax(scores, masks);
             for (int row = 0; row < images * heads * queries; ++row) {
                 const int image = row / queries / heads, query = row % queries;
@@ -110,7 +110,7 @@ TEST(MaskedSoftmax, MasksOfAnyKind) {
     cv::Mat out = maskedSoftmax(scores, masks);
     for (int k = 0; k < 8; ++k)
         EXPECT_FLOAT_EQ(out.ptr<float>()[k], expected[k]) << k;
-    // The scores of keys that are left out do not matter.
+    // The scores of masked keys must not change the result, even if they are NaN or infinite.
     for (int k : {4, 5, 6})
         scores.ptr<float>()[k] = k == 4 ? kNaN : k == 5 ? kInfinity : 3e38f;
     out = maskedSoftmax(scores, masks);
@@ -169,7 +169,7 @@ cv::Ptr<Layer> sampler(const Sampling& s) {
     return make("MpmGridSample", params);
 }
 
-// As the specification of ONNX has it, pixel by pixel.
+// Computes a sample as ONNX specifies it for GridSample.
 double plainSample(const Sampling& s, const float* plane, int rows, int columns, float gx, float gy) {
     const auto place = [&](double share, int size) {
         return s.alignCorners ? (share + 1) / 2 * (size - 1) : ((share + 1) * size - 1) / 2;
@@ -209,7 +209,7 @@ TEST(GridSample, EqualsTheSpecification) {
     }
 }
 
-// Halves go to the even pixel: between pixels 0 and 1, and between 1 and 2.
+// Places halfway between pixels 0 and 1, and between 1 and 2, are rounded to the even pixel.
 TEST(GridSample, NearestOfHalves) {
     const float values[] = {10, 20, 30};
     cv::Mat map = mat({1, 1, 1, 3}), grid = mat({1, 1, 2, 2});
@@ -221,7 +221,7 @@ TEST(GridSample, NearestOfHalves) {
     EXPECT_EQ(out.ptr<float>()[1], 30);
 }
 
-// If the map is infinite everywhere, a product with 0 would be NaN.
+// Places outside of the map must not read it. The map is infinite, so a product with weight 0 would be NaN.
 TEST(GridSample, PlacesOutsideOfEveryMap) {
     for (const Sampling& s : samplings()) {
         for (const float far : {3e38f, -3e38f, kInfinity, -kInfinity, 1e9f, -2.2f, kNaN}) {
@@ -281,7 +281,7 @@ struct ShareCase {
     }
 };
 
-// Token by token, from the definition.
+// Checks each token against the definition of MpmShare.
 void expectShared(const ShareCase& c) {
     const std::vector<cv::Mat> out = c.run();
     const int patches = c.rows * c.columns, superpatches = patches / 4;
@@ -292,7 +292,7 @@ void expectShared(const ShareCase& c) {
         int next = 0;
         for (int patch = 0; patch < patches; ++patch) {
             const int super = patch / c.columns / 2 * (c.columns / 2) + patch % c.columns / 2;
-            int before = 0;  // superpatches that share sooner
+            int before = 0;  // number of superpatches that share before this one
             for (int s = 0; s < superpatches; ++s)
                 before += score(s) > score(super) || (score(s) == score(super) && s < super);
             const bool shares = before < c.shared;
@@ -328,7 +328,7 @@ TEST(Share, LowestSuperpatchWinsTiesAndNaNIsLast) {
     EXPECT_EQ(firstRow, (std::vector<float>{0, 1, 2, 2, 3, 3}));
 }
 
-// An encoder that takes the map computes and merges as it would for the short sequence.
+// With the map of MpmShare, an encoder computes and merges as with the shared tokens alone.
 TEST(Share, TheEncoderFollowsItsMap) {
     registerLayers();
     EncoderOptions o;

@@ -1,4 +1,4 @@
-// MpmDeformable against the plain formula in f64.
+// Compares MpmDeformable with the formula in f64.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -94,7 +94,7 @@ cv::Mat run(const Problem& p, const Inputs& in) {
     return outputs[0];
 }
 
-// The value of channel c of a head at a place in pixels; 0 outside.
+// Interpolates a channel of a head at a place in pixels. Pixels outside count as 0.
 double bilinear(const cv::Size& level, const float* values, int stride, double x, double y) {
     if (!(x > -1 && x < level.width && y > -1 && y < level.height)) return 0;
     const int x0 = static_cast<int>(std::floor(x)), y0 = static_cast<int>(std::floor(y));
@@ -123,7 +123,7 @@ std::vector<double> softmax(const float* logits, int count) {
     return weights;
 }
 
-// A head of a query, channel by channel.
+// Computes the output of a head for a query by the formula.
 void plainHead(const Problem& p, const Inputs& in, int image, int query, int head, float* out) {
     const size_t sample = (static_cast<size_t>(query) * p.heads + head) * p.samples();
     const std::vector<double> weights = softmax(in.logits.ptr<float>(image) + sample, p.samples());
@@ -162,8 +162,8 @@ cv::Mat plain(const Problem& p, const Inputs& in) {
     return out;
 }
 
-// A place is rounded to a float: half a unit in the last place of 97 is 4e-6 pixels, and neighbours differ by
-// a few units.
+// Places are rounded to float. Near 97, the rounding error is up to 4e-6 pixels, and neighbouring pixels
+// differ by a few units.
 constexpr double kTolerance = 3e-5;
 
 Problem randomProblem(std::mt19937& random) {
@@ -198,7 +198,7 @@ TEST(Deformable, EqualsThePlainFormula) {
     }
 }
 
-// Widths around those of vectors, and more samples than a vector has lanes.
+// Widths of heads around the widths of vectors, and more samples than a vector has lanes.
 TEST(Deformable, HeadsOfEveryWidth) {
     unsigned seed = 0;
     for (int headSize : {1, 3, 4, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 44, 48, 63, 64, 65, 130}) {
@@ -217,7 +217,7 @@ TEST(Deformable, HeadsOfEveryWidth) {
     }
 }
 
-// Two of the heads are packed together, then the last.
+// Two of the three heads are packed together, the third alone.
 TEST(Deformable, OnTheLargestMapOfTheCheck) {
     Problem p;
     p.queries = 97 * 53;
@@ -229,7 +229,7 @@ TEST(Deformable, OnTheLargestMapOfTheCheck) {
     EXPECT_LE(relativeError(run(p, in), plain(p, in)), kTolerance);
 }
 
-// Nothing of the map is read there: with Inf in the map, a product with 0 would be NaN.
+// Places far outside must not read the map. The map has Inf, so a product with weight 0 would be NaN.
 TEST(Deformable, PlacesFarOutsideCountAsZero) {
     Problem p;
     p.queries = 3;
@@ -251,7 +251,7 @@ TEST(Deformable, PlacesFarOutsideCountAsZero) {
     }
 }
 
-// Beyond a border there are zeros, not the pixels of the other side or of another level.
+// Pixels beyond a border count as 0. The layer must not read pixels of the next row or level instead.
 TEST(Deformable, NothingIsReadBeyondABorder) {
     Problem p;
     p.queries = 4;
@@ -269,7 +269,7 @@ TEST(Deformable, NothingIsReadBeyondABorder) {
                     for (int x = 0; x < level.width; ++x, ++position)
                         if ((column ? x : y) != edge)
                             std::fill_n(in.value.ptr<float>() + position * p.headSize, p.headSize, kInfinity);
-                // A quarter of a pixel beyond the centre of the last pixel.
+                // The place is a quarter of a pixel beyond the centre of the outermost pixel.
                 for (int q = 0; q < p.queries; ++q)
                     in.offsets.ptr<float>()[2 * (q * p.samples() + k) + (column ? 0 : 1)] =
                         edge + (last ? 0.25f : -0.25f) + 0.5f - 0.5f * across;
@@ -288,12 +288,12 @@ TEST(Deformable, ReferencesFarOutsideCountAsZero) {
     for (float far : {3e38f, -3e38f, kInfinity, -kInfinity, std::nanf("")}) {
         Inputs in = inputsOf(p, 3, 1);
         in.reference.setTo(far);
-        in.offsets.setTo(-far);  // may cancel
+        in.offsets.setTo(-far);  // could cancel the infinite reference
         EXPECT_EQ(cv::countNonZero(run(p, in).reshape(1, 1)), 0) << far;
     }
 }
 
-// A sample is far away, and the others are as without it.
+// A sample with weight 0 is far away or NaN. It must not change the other samples.
 TEST(Deformable, ASampleOutsideChangesNoOther) {
     Problem p;
     p.queries = 20;

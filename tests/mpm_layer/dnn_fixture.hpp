@@ -1,4 +1,4 @@
-// Shared by the tests of the layers inside cv::dnn: a net from a model, a forward, the encoder's oracle.
+// Helpers for tests of the layers inside cv::dnn: load a model, run a forward, compute the encoder's oracle.
 #pragma once
 
 #include <cstdlib>
@@ -42,9 +42,9 @@ protected:
     TempFolder m_folder;
 };
 
-// OpenCV 5.0.0's new engine keeps the sizes of a dynamic layer's followers while the input's shape stays
-// (fixed in later versions): an input of another shape in between updates them. Other engines need no such
-// input.
+// The new engine of OpenCV 5.0.0 does not update the sizes of layers that follow a dynamic layer if the shape
+// of the input stays the same (fixed in later versions). So this function first sets an input of another
+// shape.
 inline void setInput(cv::dnn::Net& net, const cv::Mat& blob, const std::string& name = "") {
 #if CV_VERSION_MAJOR >= 5
     if (blob.dims == 3) {

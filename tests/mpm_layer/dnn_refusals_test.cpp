@@ -1,4 +1,5 @@
-// Wrong use of the layers inside cv::dnn: each is rejected with a message that names it, and nothing is lost.
+// Wrong use of the layers inside cv::dnn is rejected with a message that names the mistake. The network still
+// works afterwards.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -83,7 +84,7 @@ TEST_F(DnnTest, PrecisionsAreOneList) {
     EXPECT_NE(std::string(mpm_last_error()).find(precisionNames()), std::string::npos);
 }
 
-// If the handle or the C interface sets a value, in any order, the variable is not even checked for errors.
+// If the handle or the C interface sets a value, the environment variable is ignored, even if it is invalid.
 TEST_F(DnnTest, BrokenVariablesDoNotDefeatTheHandle) {
     const cv::Mat batch = makeBatch(options(), 1, 40, 1);
     for (const char* name : {"MPM_DEVICE", "MPM_PRECISION", "MPM_BLOCKS", "MPM_BATCH_INDEPENDENT"})
@@ -142,7 +143,7 @@ TEST_F(DnnTest, WrongGraphs) {
     expectRefusal(
         [&] {
             EncoderCase bad = makeEncoder(options());
-            bad.options.heads = 5;  // 24 columns do not divide
+            bad.options.heads = 5;  // 24 columns are not divisible by 5
             attempt(encoderModel(bad, 1, 40));
         },
         "");
@@ -157,7 +158,7 @@ TEST_F(DnnTest, WrongGraphs) {
     expectRefusal([&] { mpm::encoder(none); }, "MpmEncoder");
 }
 
-// A skipped weight would change every result silently.
+// A weight with a wrong name must be rejected: if it were ignored, all results would be wrong.
 TEST_F(DnnTest, WeightsUnderWrongNames) {
     const cv::Mat batch = makeBatch(options(), 1, 40, 1);
     const auto refused = [&](const std::string& from, const std::string& to, const std::string& word,
@@ -186,7 +187,7 @@ TEST_F(DnnTest, WeightsUnderWrongNames) {
     refused("2.fc2.bias", "3.fc2.bias", "3.fc2.bias");
     refused("1.norm1.bias", "norm3.bias", "norm3.bias");
     refused("1.norm1.bias", "key_bias", "key_bias");
-    // OpenCV 5's new engine itself rejects two constants of the same name.
+    // OpenCV 5's new engine rejects two constants of the same name before the layer sees them.
     refused("1.fc1.bias", "1.fc2.bias", CV_VERSION_MAJOR < 5 ? "1.fc2.bias is named twice" : "");
     refused("1.norm1.weight", "", "1.norm1.weight is missing");
     refused("2.norm2.weight", "", "2.norm2.weight is missing");

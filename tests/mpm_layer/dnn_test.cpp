@@ -1,4 +1,4 @@
-// The layers inside cv::dnn, from ONNX files, as a user of the installed library runs them.
+// The layers inside cv::dnn, read from ONNX files as a user of the installed library does.
 #include <cstdlib>
 #include <numeric>
 #include <set>
@@ -33,7 +33,8 @@ TEST_F(DnnTest, EncoderTakesABatch) {
     }
 }
 
-/// Engines give what they compute in every forward the same memory.
+/// A computed weight has the same address in every forward, so the layer must not conclude from the address
+/// that the values are the same.
 TEST_F(DnnTest, ComputedWeightsAreTakenAnew) {
     OnnxModel model;
     model.input("x", {1, 5, 4}).input("w", {4, 3}).constant("two", cv::Mat(1, 1, CV_32F, cv::Scalar(2)), {1});
@@ -66,7 +67,7 @@ TEST_F(DnnTest, EveryTapIsAnOutput) {
     }
 }
 
-// With global blocks only, an encoder whose special rows are in front of all windows is one without windows.
+// If all blocks are global and there are no special tokens, an encoder with windows equals one without.
 TEST_F(DnnTest, WindowsComeFromAFile) {
     EncoderOptions o = options();
     o.special = 0, o.schedule = {};
@@ -230,7 +231,7 @@ TEST_F(DnnTest, CInterfaceReadsTheThreadsReport) {
 }
 
 TEST_F(DnnTest, DecoderBlocksDoNotMerge) {
-    // Backbone, then a decoder of the same weights: nothing can set the decoder's schedule.
+    // The schedule of a decoder cannot be set, neither by a handle nor by a variable.
     const EncoderCase encoder = makeEncoder(options());
     OnnxModel model = encoderModel(encoder, 1, 40);
     model.attribute("role", std::string("decoder"));
@@ -259,7 +260,7 @@ TEST_F(DnnTest, MergeThenRestore) {
         cv::dnn::Net net = load(model);
         EncoderOptions o;
         o.heads = 2, o.special = special;
-        for (unsigned seed = 0; seed < 6; ++seed) {  // counts go up and down
+        for (unsigned seed = 0; seed < 6; ++seed) {  // the numbers of clusters rise and fall
             const cv::Mat batch = makeBatch(o, 2, 30, seed);
             const cv::Mat out = forward(net, batch);
             for (int i = 0; i < 2; ++i) {
@@ -272,7 +273,7 @@ TEST_F(DnnTest, MergeThenRestore) {
 
 TEST_F(DnnTest, MergeHandsOutMapAndCounts) {
     OnnxModel model = mergeRestoreModel(1, {"merged", "map", "counts"}, 2, 30, 16);
-    // Counts of an image each: used so that no engine drops them.
+    // All are outputs of the model, because an engine may drop outputs of a layer that nothing uses.
     model.output("merged", {2, -1, 16}).output("map", {2, 30}, true).output("counts", {2}, true);
     cv::dnn::Net net;
     try {

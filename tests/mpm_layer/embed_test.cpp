@@ -1,4 +1,4 @@
-// MpmEmbed, against a few lines of scalar code, and with attributes that no converter writes.
+// Compares MpmEmbed with scalar code, also with attributes that the converter never writes.
 #include "mpm_layer/hostile_fixture.hpp"
 #include "mpm_layer/small_layer_fixture.hpp"
 

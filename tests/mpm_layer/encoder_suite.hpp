@@ -1,5 +1,5 @@
-// The encoder against the scalar oracle, written once for every device and precision. The file of each
-// device selects them with MPM_INSTANTIATE_ENCODER_SUITE.
+// A suite of tests that compare the encoder with the scalar oracle. The test file of each device runs it in
+// the precisions that the file names with MPM_INSTANTIATE_ENCODER_SUITE.
 #pragma once
 
 #include <algorithm>
@@ -20,17 +20,17 @@
 
 namespace mpm::test {
 
-/// A device in a precision, and the allowed distance to the oracle.
+/// A device, a precision, and the allowed difference from the oracle.
 struct Target {
     const char* name;
     Device device;
     Precision precision;
     double tolerance;
-    /// Exact enough to merge as the oracle if margins decide.
+    /// Whether the precision is exact enough to find the oracle's maps if similarities are not nearly equal.
     bool decidesAlike;
 };
 
-/// Settings of a target, then the changes.
+/// Returns a function that sets the target's device and precision, then applies `change`.
 inline ChangeSettings on(const Target& target, const ChangeSettings& change = {}) {
     return [device = target.device, precision = target.precision, change](Settings& s) {
         s.device = device;
@@ -47,7 +47,8 @@ inline Ran run(const Target& target, const EncoderCase& encoder, const cv::Mat& 
     return runEncoder(encoder, input, on(target, change));
 }
 
-// The oracle with the maps the encoder found, which must be the oracle's if margins decide.
+// Compares with the oracle. If all margins are large enough, the maps must be the oracle's. Otherwise, the
+// encoder's maps are imposed on the oracle, and only outputs are compared.
 inline void expectOracle(const Target& target, const EncoderCase& encoder, const cv::Mat& batch,
                          const std::vector<double>& keyBias, const Ran& ran) {
     EXPECT_EQ(ran.report.device, target.device);
@@ -156,7 +157,7 @@ inline std::vector<Case> cases() {
     };
 }
 
-/// Skips if the target is not available; `missing` has the reason.
+/// Returns an empty text if the target is available, else the reason why not.
 inline std::string missing(const Target& target) {
     try {
         makeBackend(target.device, 0)->resolve(target.precision);
@@ -188,7 +189,7 @@ TEST_P(EncoderOptionsTest, EqualsTheOracle) {
     const cv::Mat batch = makeBatch(c.options, c.images, c.options.imageTokens, 7);
     const Ran ran = run(target, encoder, batch);
     expectOracle(target, encoder, batch, {}, ran);
-    // Tokens entering each block shrink at the stages and only there.
+    // The number of tokens must change only at stages.
     for (const ImageReport& image : ran.report.images) {
         ASSERT_EQ(static_cast<int>(image.tokens.size()), encoder.config.blocks);
         int tokens = c.options.imageTokens;
@@ -253,7 +254,7 @@ TEST_P(EncoderTest, ImposedMapsAreTaken) {
     EXPECT_THROW(run(GetParam(), encoder, batch, cv::Mat(), tooShort), cv::Exception);
 }
 
-// Reducers that a device leaves to the CPU, and the options of mutual pairs: the same clusters as on the CPU.
+// Reducers that a device leaves to the CPU, and options of mutual pairs, must give the clusters of the CPU.
 TEST_P(EncoderTest, MethodsReduceAsOnTheProcessor) {
     if (!GetParam().decidesAlike) GTEST_SKIP() << "rounds too much to decide alike";
     const EncoderOptions o = with([](auto& options) { options.schedule = {0, 1}; });

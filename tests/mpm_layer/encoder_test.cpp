@@ -1,4 +1,4 @@
-// The encoder on the CPU: the suite of every device, and the guarantees of the CPU only.
+// The encoder on the CPU: the suite for all devices, and guarantees that only the CPU gives.
 #include <cstdlib>
 
 #include <opencv2/core/utility.hpp>
@@ -15,13 +15,13 @@ namespace {
 const Target kF32{"F32", Device::Cpu, Precision::F32, 1e-4, true};
 const Target kBf16{"Bf16", Device::Cpu, Precision::BF16, 2e-2, false};
 
-// Rows have 7 bits on x86 processors without VNNI: steps, and so errors, are twice as large there.
+// On x86 processors without VNNI, rows have only 7 bits. Steps, and so errors, are twice as large there.
 const Target kI8{"I8", Device::Cpu, Precision::I8, kernels::hasI8() ? 5e-2 : 1e-1, false};
 
 MPM_INSTANTIATE_ENCODER_SUITE(Cpu, kF32, kBf16, kI8);
 
-// An image's bits depend neither on the batch nor on the threads. Counts are ragged: the images differ in
-// noise.
+// The bits of an image depend neither on the batch nor on the threads. Images have different noise, so the
+// numbers of tokens left differ.
 class CpuBits : public EncoderTest {};
 
 TEST_P(CpuBits, BatchEqualsSingles) {
@@ -123,7 +123,8 @@ TEST(Encoder, WithoutInt8StaysInF32) {
     EXPECT_EQ(i8.report.keptInF32.size(), static_cast<size_t>(4 * encoder.config.blocks));
 }
 
-// Images whose counts change from image to image: the memory of the first rounds is enough for all others.
+// The numbers of tokens left change from image to image. After some rounds, the encoder must allocate no more
+// memory.
 TEST(Encoder, AllocatesNothingOnceWarm) {
     EncoderOptions o = with([](auto& options) { options.schedule = {0, 1, 2}; });
     o.headSize = 64, o.imageTokens = 200;
@@ -142,7 +143,7 @@ TEST(Encoder, AllocatesNothingOnceWarm) {
     const size_t before = kernels::systemAllocations();
     for (unsigned seed = 20; seed < 120; ++seed)
         frame(seed);
-    // A thread of the pool that was idle so far may still need scratch memory.
+    // A pool thread that gets work for the first time may still allocate scratch memory.
     EXPECT_LE(kernels::systemAllocations() - before, 8u);
 }
 
@@ -160,7 +161,7 @@ void expectRefusal(const Change& change, const std::string& word) {
     }
 }
 
-// Another value, or none, for a weight.
+// Returns the encoder's weights with another value for a weight, or without the weight if `value` is empty.
 NamedWeights replaced(const EncoderCase& encoder, const std::string& name, const cv::Mat& value) {
     NamedWeights weights;
     for (const auto& [key, old] : encoder.ordered) {

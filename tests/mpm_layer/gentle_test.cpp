@@ -1,4 +1,5 @@
-// Mutual pairs in several small steps, compared by keys: against plain loops in f64.
+// Compares the options of mutual pairs (merging only a share of the pairs, comparing by keys) with plain
+// loops in f64.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -27,7 +28,7 @@ MergeMap reduced(const std::string& method, const cv::Mat& rows) {
     return makeReducer(method)->reduce({context}).front();
 }
 
-/// The best pairs of the method, by plain loops. `most(n)`: the number of n pairs that merge.
+/// Finds the best pairs with plain loops. `most(n)` returns how many of n pairs merge.
 template <class Most>
 std::vector<int> plainBest(const cv::Mat& tokens, const Most& most) {
     const Rows rows = toRows(tokens);
@@ -54,7 +55,7 @@ int share(double part, int pairs) {
     return static_cast<int>(std::floor(part * pairs + 0.5));
 }
 
-/// With rows twice and rows that no other may pair with.
+/// Returns tokens with equal rows, and rows that must not pair (for example with NaN).
 cv::Mat oddTokens(int count, unsigned seed) {
     cv::Mat tokens = randomTokens(count, 16, seed);
     cv::RNG random(seed + 1);
@@ -86,7 +87,7 @@ TEST(Gentle, KeepsTheBestPairs) {
 }
 
 TEST(Gentle, OfEqualPairsTheLowerIndexIsFirst) {
-    // Six pairs, each of a row and a multiple of it: all cosines are 1.
+    // Each of the six pairs is a row and a multiple of this row, so all cosines are 1.
     cv::Mat tokens(12, 16, CV_32F);
     for (int p = 0; p < 6; ++p) {
         randomMatrix(1, 16, static_cast<unsigned>(p)).copyTo(tokens.row(11 - p));
@@ -113,7 +114,7 @@ TEST(Gentle, RejectsOtherAmounts) {
         EXPECT_NO_THROW(makeReducer(std::string("mpm:pairs=") + value)) << value;
 }
 
-/// Mean over heads of the keys of a block, from the block's weights.
+/// Computes the keys of a block from the block's weights, averaged over the heads.
 Rows plainKeys(const EncoderCase& encoder, int block, const Rows& tokens) {
     const std::string prefix = std::to_string(block) + ".";
     const int dim = encoder.options.dim(), size = encoder.options.headSize, heads = encoder.options.heads;
@@ -216,7 +217,7 @@ TEST(Gentle, PairsByTheKeysOfTheBlock) {
         }
 }
 
-/// The stage before block 1 compares the keys of block 0, whose tokens are the encoder's input.
+/// With by=last-keys, the stage before block 1 compares the keys of block 0, which come from the input.
 TEST(Gentle, LastKeysAreThoseOfTheBlockBefore) {
     for (const bool keyNorm : {false, true})
         for (const char* rope : {"", "interleaved", "half"}) {
@@ -232,7 +233,7 @@ TEST(Gentle, LastKeysAreThoseOfTheBlockBefore) {
         }
 }
 
-/// Odd tokens; or all of them equal, or half of them zero.
+/// Returns oddTokens(); for some seeds, all are equal or every second is zero.
 cv::Mat oddCase(unsigned seed) {
     const int count = static_cast<int>(seed % 6 == 0 ? seed / 6 % 4 : 4 + seed * 7 % 29);
     cv::Mat tokens = oddTokens(count, seed);
@@ -248,7 +249,7 @@ TEST(Gentle, PairsOddTokensByTheirKeys) {
     for (const bool keyNorm : {false, true}) {
         EncoderOptions options = keyedOptions(keyNorm, "");
         options.blocks = 2, options.heads = 2, options.schedule = {};
-        // Without biases the key of a zero token is zero.
+        // Without biases, a token of zeros has a key of zeros.
         if (!keyNorm) options.qkvBias = false, options.norm = NormKind::Rms;
         encoders.push_back(makeEncoder(options));
     }
@@ -297,7 +298,7 @@ TEST(Gentle, PairsBeforeTheMlpByTheKeysOfTheBlock) {
                   "before=attention; expected one of block, mlp");
 }
 
-/// Two clusters: of rows 0 and 2 with sizes 3 and 1, and of row 1.
+/// Averages rows 0 and 2, of sizes 3 and 1, to a cluster; row 1 is the other cluster.
 cv::Mat merged(const cv::Mat& rows, Mean mean) {
     MergeMap map;
     map.ids = {0, 1, 0}, map.clusters = 2;

@@ -1,4 +1,4 @@
-// Products behind an encoder that runs in a lower precision.
+// Operators that multiply after an encoder which runs in a lower precision.
 #include <cmath>
 #include <cstring>
 
@@ -14,7 +14,8 @@ protected:
 
     HeadPrecision() { m_options.special = 0, m_options.blocks = 1; }
 
-    /// `head` reads the tokens "z" [images, kTokens, dim].
+    /// Returns a model with an encoder, and `head` after it, which reads the tokens "z" [images, kTokens,
+    /// dim].
     OnnxModel behindEncoder(int images, const std::function<void(OnnxModel&)>& head) const {
         OnnxModel model;
         model.input("tokens", {images, kTokens, m_options.dim()});
@@ -102,14 +103,14 @@ protected:
         });
     }
 
-    /// Returns z, the rows, and the rows in f32.
+    /// Returns "z", the rows that the product computes, and the rows in f32.
     std::vector<cv::Mat> rowsOf(const cv::Mat& tokens, Precision precision, bool selects) {
         std::vector<cv::String> names = {"z", "rows", "kept"};
         if (selects) names.push_back("best");
         return run(model(tokens.size[0], selects), tokens, precision, names);
     }
 
-    /// Returns the largest difference of the rows from those in f32, relative to the largest row.
+    /// Returns the largest difference between the rows and the rows in f32, relative to the largest value.
     double errorOf(Precision precision, bool selects = false) {
         const std::vector<cv::Mat> found = rowsOf(makeBatch(m_options, 1, kTokens, 9), precision, selects);
         return cv::norm(found[1].reshape(1, 1), found[2].reshape(1, 1), cv::NORM_INF) /
@@ -141,7 +142,7 @@ TEST_F(RowsBehindEncoder, DoNotDependOnTheBatch) {
     }
 }
 
-// Few queries with many pixels, and many rows with few columns.
+// Multiplies few queries with many pixels, and many rows with few columns, in a batch and image by image.
 TEST_F(HeadPrecision, ProductsOfABatchAreThoseOfItsImages) {
     const cv::Mat batch = makeBatch(m_options, 3, kTokens, 13);
     for (const int columns : {5, 200}) {

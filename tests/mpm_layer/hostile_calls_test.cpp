@@ -1,5 +1,5 @@
-// The public header, the C interface and the reader of metadata, called with invalid values: an exception or
-// an error code each time.
+// Calls the public header, the C interface and the reader of metadata with invalid values. Each call must end
+// with an exception or an error code.
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -90,11 +90,11 @@ TEST(HostileMetadata, FilesThatAreNone) {
     expectRefusal([&] { modelInfo(folder.path()); }, "is not a file");
     expectRefusal([&] { modelInfo(folder / "absent.onnx"); }, "cannot open");
     expectRefusal([&] { modelInfo(""); }, "cannot open");
-    // 64 GiB that take neither space nor time.
+    // A sparse file of 64 GiB needs no disk space. The reader must reject it without reading it all.
     std::ofstream(sparse).put('\0');
     ASSERT_EQ(truncate(sparse.c_str(), off_t{64} << 30), 0);
     expectRefusal([&] { modelInfo(sparse); }, "damaged");
-    // A field number beyond protobuf's, a length beyond the file, a group.
+    // A field number that protobuf does not allow, a length beyond the end of the file, a group.
     for (const std::string& bytes :
          {std::string("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00", 11),
           std::string("\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11), std::string("\x3b\x3c")}) {
@@ -126,7 +126,7 @@ TEST(HostileCalls, TokensAndMaps) {
         expectRefusal([&] { composeMaps(bad, map); }, "has id");
         expectRefusal([&] { composeMaps(map, bad); }, "has id");
     }
-    // Headers whose memory is never looked at.
+    // These matrices have invalid memory. They are rejected by size before any element is read.
     float value = 0;
     const cv::Mat wide(kLargest, 2, CV_32F, &value, sizeof(float) * 2),
         tall(1 << 20, 1 << 20, CV_32F, &value, size_t{4} << 20);

@@ -1,5 +1,5 @@
-// The operators of mask decoders and of token sharing with input that no converter writes: see
-// hostile_layers_test.cpp.
+// As hostile_layers_test.cpp, for the operators of mask decoders and of token sharing: input that the
+// converter never writes.
 #include "mpm_layer/hostile_fixture.hpp"
 
 namespace mpm::test {
@@ -52,7 +52,7 @@ TEST(HostileDecoder, ConvolutionsFitTheirImages) {
     params.set("padding", listOf({0, 0, 0, 0}));
     params.set("dilation", listOf({65535, 1}));
     expectRefusal([&] { shapes(params, {x}, weight); }, "windows of");
-    // Windows that fit, of more pixels than a band may have.
+    // The windows fit into the padded image, but a band would have too many pixels.
     params.set("padding", listOf({65535, 30000, 65535, 30000}));
     params.set("dilation", listOf({65535, 30001}));
     expectRefusal([&] { shapes(params, {{1, 6, 1, 1}}, weight); }, "cover too many pixels");
@@ -114,7 +114,7 @@ TEST(HostileDecoder, DeformableShapesFitEachOther) {
 TEST(HostileDecoder, DeformableAttributesAreInRange) {
     for (const Sizes& levels : {Sizes{4}, {4, 3, 2}, {0, 3}, {-1, 3}, {65536, 1}, Sizes(130, 1)})
         expectRefusal([&] { make("MpmDeformable", deformable(levels)); }, "attribute levels must be");
-    // 65535 * 65535 fits no int, and 2 * 46000 * 40000 does not either.
+    // Neither 65535 * 65535 nor 2 * 46000 * 40000 fits into an int.
     for (const Sizes& levels : {Sizes{65535, 65535}, {46000, 40000, 46000, 40000}})
         expectRefusal([&] { make("MpmDeformable", deformable(levels)); }, "out of range");
     for (const char* name : {"heads", "points"}) {

@@ -1,4 +1,4 @@
-// Layers without a network around them, which would pass only blobs that fit.
+// Calls layers directly, because a network would pass only blobs of the declared shapes.
 #pragma once
 
 #include <limits>

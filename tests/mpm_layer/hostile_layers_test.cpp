@@ -1,6 +1,6 @@
-// Layers with input that no converter writes: sizes that overflow, attributes that are not numbers, empty
-// weights, blobs of another type or shape than declared. Each is rejected, and no byte outside an output is
-// written.
+// Layers with input that the converter never writes: sizes that overflow, attributes that are not numbers,
+// empty weights, blobs of another type or shape than declared. Layers must reject it, and must not write
+// outside of an output.
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -17,7 +17,7 @@ TEST(HostileLayers, ProductsOfShapesCannotOverflow) {
     projected.set("patch", listOf({1, 1}));
     projected.blobs = {mat({15, 5}), mat({3, 5})};
     size.set("size", listOf({64, 64}));
-    // 65536 * 65536 is 0 in 32 bits, 46341 * 46341 negative.
+    // In 32 bits, 65536 * 65536 overflows to 0, and 46341 * 46341 to a negative number.
     for (int side : {65536, 46341, kLargest}) {
         SCOPED_TRACE(side);
         const Sizes huge = {1, 5, side, side};
@@ -46,7 +46,7 @@ TEST(HostileLayers, AnEnlargedMapHasALimit) {
         params.set("crop", listOf(crop));
         expectRefusal([&] { make("MpmResize", params); }, "crop");
     }
-    // Labels of 150 classes for an image of 100 megapixels.
+    // Labels for an image of 100 megapixels are accepted; the scores of 150 classes would be too large.
     LayerParams honest = with("size", listOf({8736, 11648}));
     honest.set("argmax", DictValue(1));
     EXPECT_EQ(shapesFor(make("MpmResize", honest), {{1, 150, 546, 728}})[0], toShape({1, 1, 8736, 11648}));
@@ -147,7 +147,8 @@ TEST(HostileLayers, AnOrderNamesEveryAxisOnce) {
     EXPECT_EQ(shapesFor(layer, {{0, 3}})[0], toShape({3, 0}));
 }
 
-// OpenCV 4.x makes a column of a vector: an operator then sees [3, 1], but the output was allocated by [3].
+// OpenCV 4.x passes a vector [3] as a column [3, 1], but allocated the output for [3]. The operator must not
+// write beyond it.
 TEST(HostileLayers, OutputsAreNeverOverrun) {
     const cv::Ptr<Layer> layer = make("MpmArithmetic");
     const Sizes vector = {3}, row = {1, 3};
@@ -208,7 +209,7 @@ TEST(HostileLayers, BlobsOfAnotherType) {
     EXPECT_NO_THROW(restoreAt(4));
 }
 
-// A weight that is computed may have another shape, and other values, in the next forward.
+// A computed weight may have another shape and other values in the next forward.
 TEST(HostileLayers, NaNIsNotLost) {
     const float nan = std::nanf("");
     const auto first = [](const char* type, const LayerParams& params, const std::vector<cv::Mat>& in) {

@@ -1,5 +1,5 @@
-// int8 products and attention: against f64 within a bound that quantising itself gives, at sizes around a
-// vector's width, and with rows that hold anything.
+// Compares int8 products and attention with f64, within the error bound of quantisation. Sizes are around the
+// width of a vector, and rows may contain any values, also NaN.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -23,7 +23,8 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 const int kI8Sizes[] = {1,  2,  3,  4,  5,  7,  8,  11,  12,  13,  15, 16,
                         17, 31, 32, 33, 47, 48, 49, 191, 192, 193, 257};
 
-/// Rows as quads, with noise behind them that must not reach a result. With `least`, no value is below it.
+/// Rows as quads. The memory behind them has noise, which must not change a result. If given, `least` is a
+/// lower bound of the values.
 struct Quads {
     explicit Quads(const cv::Mat& rows, std::optional<float> least = std::nullopt)
         : stride(paddedStride(quadsOf(rows.cols))),
@@ -39,7 +40,7 @@ struct Quads {
     std::vector<float> scales;
 };
 
-/// The first `count` rows of `left` times `right`.
+/// Multiplies the first `count` rows of `left` with `right`.
 cv::Mat multipliedI8(const cv::Mat& left, const cv::Mat& right, int count, const Epilogue& epilogue = {},
                      std::optional<float> least = std::nullopt) {
     const Quads rows(left, least);
@@ -51,7 +52,7 @@ cv::Mat multipliedI8(const cv::Mat& left, const cv::Mat& right, int count, const
     return output;
 }
 
-/// The value of a step of each column.
+/// Returns the quantisation step of each column.
 std::vector<float> columnSteps(const cv::Mat& right) {
     const PackedWeightsI8 weights(right.ptr<float>(), right.cols, right.rows, right.cols);
     return {weights.scales(), weights.scales() + right.cols};
@@ -73,7 +74,7 @@ TEST(I8Product, HasAllStepsInAnOperandAtLeast) {
     EXPECT_EQ(std::lround(1 / columns.scales()[0]), 127);
 }
 
-/// |x w - x' w'| for x' within half a step of x, w' within half a step of w, plus the rounding of f32.
+/// Checks that the error is within the bound of rounding x and w by half a step each, and of rounding in f32.
 void checkI8Product(int rows, int depth, int columns, std::optional<float> least = std::nullopt) {
     cv::Mat left = randomMatrix(rows, depth, 1);
     const cv::Mat right = randomMatrix(depth, columns, 2);
@@ -125,7 +126,7 @@ TEST(I8Product, RowsBehindAnActivationHaveSmallerSteps) {
     }
 }
 
-/// -1, 0 or 1: exact in int8, for rows of any length.
+/// Returns values -1, 0 and 1, which int8 represents exactly.
 cv::Mat randomSigns(int rows, int columns, unsigned seed) {
     cv::Mat signs = randomMatrix(rows, columns, seed);
     for (int r = 0; r < rows; ++r) {
@@ -137,7 +138,7 @@ cv::Mat randomSigns(int rows, int columns, unsigned seed) {
     return signs;
 }
 
-/// Against whole numbers: a byte in the wrong place cannot hide in the rounding.
+/// Uses values that int8 represents exactly, so that a byte in the wrong place is not taken for rounding.
 void checkWholeSteps(int rows, int depth, int columns) {
     const cv::Mat left = randomSigns(rows, depth, 1);
     cv::Mat right = randomMatrix(depth, columns, 2, 40.0);
@@ -145,10 +146,10 @@ void checkWholeSteps(int rows, int depth, int columns) {
         for (int k = 0; k < depth; ++k) {
             float& v = right.at<float>(k, n);
             v = std::clamp(std::round(v), -127.0f, 127.0f);
-            // Without VNNI a pair has at most 128 steps.
+            // Without VNNI, two neighbouring weights may sum to at most 128 steps.
             if (k % 2 == 1 && std::abs(v + right.at<float>(k - 1, n)) > 128) v = -v;
         }
-        // A step is 1.
+        // The largest value is 127, so the step is 1.
         right.at<float>(n % depth, n) = n % 2 == 0 ? 127.0f : -127.0f;
         if ((n % depth ^ 1) < depth) right.at<float>(n % depth ^ 1, n) = 0;
     }
@@ -172,8 +173,8 @@ TEST(I8Product, WholeStepsLoseNothing) {
     }
 }
 
-// If every value is a whole number of steps, nothing is lost: sums are exact at any length. With all bytes at
-// their limits, 16-bit sums would saturate.
+// If every value is a multiple of the step, sums must be exact at any length. Here all bytes are at their
+// limits, so 16-bit sums would saturate.
 TEST(I8Product, SumsOfLargestBytesAreExact) {
     for (int depth : {4, 64, 1408, 6144, 60000}) {
         for (float sign : {1.0f, -1.0f}) {
@@ -240,7 +241,7 @@ TEST(I8Weights, WhatQuantisingLosesIsKnown) {
     EXPECT_LT(usual, 0.012);
     cv::Mat outlier = normal.clone();
     for (int n = 0; n < 192; ++n)
-        outlier.at<float>(n, n) = 50;  // the others in the column are rounded to steps of 50 / 127
+        outlier.at<float>(n, n) = 50;  // so the step of this column is 50 / 127
     EXPECT_NEAR(lossOfI8(outlier.ptr<float>(), 192, 192, 192), 50 / 127.0 / std::sqrt(12.0), 0.01);
     EXPECT_EQ(lossOfI8(cv::Mat(4, 4, CV_32F, cv::Scalar(0)).ptr<float>(), 4, 4, 4), 0);
     outlier.at<float>(3, 3) = kNaN;
@@ -249,7 +250,7 @@ TEST(I8Weights, WhatQuantisingLosesIsKnown) {
     EXPECT_EQ(lossOfI8(deep.ptr<float>(), 1, deep.rows, 1), kInf);
 }
 
-/// Values of a head as quads.
+/// The values of a head, packed as quads.
 struct PackedValues {
     explicit PackedValues(const cv::Mat& v) : stride(v.cols), steps(2 * v.rows), tokens(v.rows) {
         std::vector<std::int8_t> bytes(4 * (stride + 4), 0);
@@ -278,7 +279,7 @@ struct PackedValues {
     int tokens;
 };
 
-/// Attention of a head in int8; `quads`: with values in int8, too.
+/// Computes a head's attention with queries and keys in int8. If `quads`, values are in int8, too.
 cv::Mat attended(const cv::Mat& q, const cv::Mat& k, const cv::Mat& v, const cv::Mat& bias, bool quads) {
     const int tokens = q.rows, size = q.cols;
     cv::Mat qkv;
@@ -339,8 +340,7 @@ TEST(I8Attention, IsNearF32) {
     }
 }
 
-// Queries and keys of whole steps: scores are those of f32, so that all that is left is the error of the
-// weights.
+// int8 represents these queries and keys exactly, so scores equal those in f32. Only weights have errors.
 TEST(I8Attention, ScoresOfWholeStepsGiveTheWeightsOfF32) {
     for (int tokens : {13, 100, 250}) {
         for (int size : {5, 24, 64}) {
@@ -355,8 +355,8 @@ TEST(I8Attention, ScoresOfWholeStepsGiveTheWeightsOfF32) {
     }
 }
 
-// A key far above the others has half of the weight of 1,000. The others are small beside it, and must not
-// vanish.
+// A single key has about half of the total weight. The weights of the other 999 keys are small, but must not
+// be rounded to 0.
 TEST(I8Attention, ManySmallWeightsKeepTheirSum) {
     const int tokens = 1000, size = 64;
     const cv::Mat none(tokens, size, CV_32F, cv::Scalar(0)), v = randomMatrix(tokens, size, 3) + 1;

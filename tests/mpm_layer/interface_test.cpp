@@ -1,4 +1,5 @@
-// The C interface's networks and operators, and readNet: equal to the C++ ones, and safe with wrong calls.
+// Networks and operators of the C interface, and readNet, must give the results of C++ and reject wrong
+// calls.
 #include <opencv2/core/utils/logger.hpp>
 
 #include <mpm/read_net.hpp>
@@ -118,7 +119,7 @@ TEST_F(InterfaceTest, WrongCallsFailWithAReason) {
     const mpm_array in = view(input);
     mpm_array out[3] = {}, wrong = in;
     const int one = 1;
-    EXPECT_EQ(mpm_operator_outputs(op.get(), &in, 1, out, 3), -1);  // not built
+    EXPECT_EQ(mpm_operator_outputs(op.get(), &in, 1, out, 3), -1);  // the operator is not built yet
     EXPECT_EQ(mpm_operator_set_ints(op.get(), "special_tokens", &one, 0), -1);
     EXPECT_EQ(mpm_operator_set_ints(op.get(), nullptr, &one, 1), -1);
     EXPECT_EQ(mpm_operator_set_reals(op.get(), "x", nullptr, 1), -1);

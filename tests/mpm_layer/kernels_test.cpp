@@ -1,5 +1,5 @@
-// Each kernel but attention against a scalar loop, at sizes around a vector's width and from misaligned
-// memory.
+// Compares each kernel, except attention, with a scalar loop, at sizes around the width of a vector and with
+// misaligned memory.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -83,7 +83,7 @@ TEST(Product, EqualsScalarLoopsInBf16) {
     checkProducts(true);
 }
 
-/// The first `count` rows of `left` times `right`.
+/// Multiplies the first `count` rows of `left` with `right`.
 cv::Mat multiplied(const cv::Mat& left, const cv::Mat& right, int count, bool half) {
     cv::Mat output(count, right.cols, CV_32F);
     if (half) {
@@ -102,7 +102,7 @@ cv::Mat multiplied(const cv::Mat& left, const cv::Mat& right, int count, bool ha
     return output;
 }
 
-// For any number of rows, a row's bits are the same, in a whole group or in half a group.
+// The bits of a row do not depend on the number of rows, even if the last group of rows is incomplete.
 TEST(Product, BitsDoNotDependOnTheRowsBeside) {
     const cv::Mat left = randomMatrix(26, 70, 1), right = randomMatrix(70, 45, 2);
     for (bool half : {false, true}) {
@@ -123,7 +123,8 @@ float roundedToBf16(float value) {
     return value;
 }
 
-// Rows for the next product: the rounded f32 output; GELU is precise enough for that.
+// A product can write bf16 rows for the next product: they are the f32 output, rounded. GELU is precise
+// enough not to change the rounding.
 TEST(Product, PairsAreTheRoundedSums) {
     if (!hasBf16()) GTEST_SKIP() << "this processor multiplies no bf16";
     const int rows = 13, depth = 19;
@@ -179,7 +180,7 @@ TEST(Product, EveryActivation) {
     }
 }
 
-// Blocks of all sizes, some freed and allocated again: each keeps the content.
+// Allocates buffers of all sizes, and frees and allocates some again. Each buffer must keep the content.
 TEST(Buffer, BlocksDoNotOverlap) {
     std::vector<Buffer> buffers(120);
     std::vector<size_t> counts(buffers.size());
@@ -248,7 +249,7 @@ TEST(Rows, MeanOverHeadsHasTheBitsOfScalarSums) {
         for (int heads : {1, 2, 3, 6}) {
             const cv::Mat from = randomMatrix(1, heads * size + 1, static_cast<unsigned>(size));
             const float* first = from.ptr<float>() + 1;  // misaligned
-            std::vector<float> mean(size + 1, 5.0f);     // with an element that must stay as it is
+            std::vector<float> mean(size + 1, 5.0f);     // the last element must not change
             meanOverHeads(first, heads, size, mean.data());
             for (int k = 0; k < size; ++k) {
                 double sum = 0;

@@ -9,7 +9,7 @@
 
 namespace mpm::test {
 
-/// Rows with room behind them for whole groups, starting a float past an aligned address.
+/// Copies rows to memory that is padded to whole groups and begins one float after an aligned address.
 class LeftOperand {
 public:
     LeftOperand(const cv::Mat& rows, size_t stride) : m_buffer(kernels::paddedSize(rows.rows, stride) + 1) {

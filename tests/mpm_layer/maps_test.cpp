@@ -1,4 +1,4 @@
-// Encoders with maps as input and output, alone and as segments of a chain.
+// Encoders that take or return maps, alone and as segments of a chain.
 #include <list>
 #include <random>
 
@@ -14,12 +14,12 @@ const Target kF32{"F32", Device::Cpu, Precision::F32, 1e-5, true};
 const Target kBf16{"Bf16", Device::Cpu, Precision::BF16, 2e-2, false};
 const Target kI8{"I8", Device::Cpu, Precision::I8, kernels::hasI8() ? 5e-2 : 1e-1, false};
 
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EncoderOptionsTest);  // those are encoder_test.cpp's
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EncoderOptionsTest);  // encoder_test.cpp runs them
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EncoderTest);
 
 class Maps : public EncoderTest {};
 
-/// A partition into clusters of 1..largest members, their ids in any order.
+/// Returns a random map with clusters of 1 to `largest` tokens, and ids in random order.
 std::vector<int> randomMap(int tokens, int largest, unsigned seed) {
     std::mt19937 random(seed);
     std::vector<int> ids;
@@ -53,7 +53,7 @@ TEST_P(Maps, SinglesGiveTheSameBitsAsNoMap) {
     }
 }
 
-// Queries in front, class tokens behind, a batch whose clusters are of 1 to 50 tokens and differ in number.
+// Tests queries before and class tokens after the image tokens, and maps with clusters of 1 to 50 tokens.
 TEST_P(Maps, EqualTheOracle) {
     EncoderOptions o = with([](auto& options) { options.schedule = {2}, options.rope = "interleaved"; });
     o.special = 7, o.trailing = 4, o.map = true, o.imageTokens = 640;
@@ -145,7 +145,7 @@ const std::vector<std::vector<int>>& cutsOfTwelve() {
     return kCuts;
 }
 
-// Cuts before, at and behind the blocks that merge.
+// Cuts the encoder before, at and after the blocks that merge. The bits must not change.
 void expectSameBits(const Target& target, const EncoderOptions& o, const cv::Mat& batch) {
     const EncoderCase whole = makeEncoder(o);
     const auto control = std::make_shared<EncoderControl>(whole.config);
@@ -291,7 +291,7 @@ TEST(ChainReport, AMapOfItsOwnIsAStage) {
     EXPECT_EQ(image.tokens[3], image.stages[2].tokens);
 }
 
-// Images whose counts change from image to image: the memory of the first rounds serves all others.
+// Numbers of clusters change from image to image. After some rounds, the chain must allocate no more memory.
 TEST(Chain, AllocatesNothingOnceWarm) {
     EncoderOptions o = small();
     o.headSize = 64, o.imageTokens = 200;
@@ -302,7 +302,7 @@ TEST(Chain, AllocatesNothingOnceWarm) {
     const size_t before = kernels::systemAllocations();
     for (unsigned seed = 20; seed < 80; ++seed)
         chain.forward(makeBatch(o, 1, 200, seed));
-    // A thread of the pool that was idle so far may still need scratch memory.
+    // A pool thread that gets work for the first time may still allocate scratch memory.
     EXPECT_LE(kernels::systemAllocations() - before, 8u);
 }
 
@@ -339,7 +339,7 @@ void expectRejection(const Body& body, const std::string& word) {
     }
 }
 
-// The ranges of a chain of 6 blocks that is read after others.
+// Creates segments with these ranges of a chain of 6 blocks, as a network that is read does.
 void readChain(const std::vector<cv::Range>& ranges) {
     const EncoderCase whole = makeEncoder(small());
     std::list<NetworkPlace> places;
@@ -362,7 +362,7 @@ TEST(Chain, CoversItsBlocksWithoutGapOrOverlap) {
     expectRejection([] { readChain({{0, 3}, {2, 6}}); }, "there are 0..2, 2..5");
     expectRejection([] { readChain({{0, 3}}); }, "'trunk' must cover its blocks 0..5");
     expectRejection([] { readChain({{0, 3}, {0, 3}, {3, 6}}); }, "there are 0..2");
-    EXPECT_NO_THROW(readChain({{0, 2}, {2, 6}}));  // the error does not stay
+    EXPECT_NO_THROW(readChain({{0, 2}, {2, 6}}));  // an error does not affect the next network
 }
 
 TEST(Chain, WrongUse) {

@@ -1,4 +1,4 @@
-// MpmMaskLabels against the plain formula in f64.
+// Compares MpmMaskLabels with the formula in f64.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -33,7 +33,7 @@ Inputs inputsOf(const Problem& p, unsigned seed) {
 }
 
 struct Labels {
-    cv::Mat labels, scores;  // f32
+    cv::Mat labels, scores;  // both in f32
 };
 
 Labels run(const Problem& p, const Inputs& in, bool sigmoidFirst, bool withScores = true) {
@@ -65,7 +65,7 @@ double position(int k, int from, int to) {
     return std::min(std::max((k + 0.5) * from / to - 0.5, 0.0), from - 1.0);
 }
 
-// A value of a plane of `rows` x `columns` values.
+// Interpolates between the values of a plane of `rows` x `columns`; value(y, x) returns an element.
 template <class Value>
 double sample(const Problem& p, double y, double x, const Value& value) {
     const int y0 = static_cast<int>(y), x0 = static_cast<int>(x);
@@ -79,7 +79,7 @@ double sigmoid(double x) {
     return 1 / (1 + std::exp(-x));
 }
 
-/// [classes][queries] of an image.
+/// Returns the class probabilities of an image's queries: [classes][queries].
 std::vector<std::vector<double>> probabilities(const Problem& p, const Inputs& in, int image) {
     std::vector<std::vector<double>> all(p.classes + 1, std::vector<double>(p.queries));
     for (int q = 0; q < p.queries; ++q) {
@@ -171,8 +171,8 @@ TEST(MaskLabels, LogitsOfAnySizeGiveProbabilities) {
     Inputs in = inputsOf(p, 5);
     const float logits[] = {-1e30f, 3e38f, -kInfinity, 0, 1e4f, -1e4f, 0, -kInfinity};
     std::copy_n(logits, 8, in.logits.ptr<float>());
-    std::fill_n(in.masks.ptr<float>(), 4, 1e30f);  // query 0: everywhere
-    std::fill_n(in.masks.ptr<float>() + 4, 4, std::numeric_limits<float>::quiet_NaN());  // query 1: nowhere
+    std::fill_n(in.masks.ptr<float>(), 4, 1e30f);  // query 0 covers all pixels
+    std::fill_n(in.masks.ptr<float>() + 4, 4, std::numeric_limits<float>::quiet_NaN());  // query 1: no pixel
     for (bool sigmoidFirst : {false, true}) {
         const Labels out = run(p, in, sigmoidFirst);
         for (int k = 0; k < 16; ++k) {
@@ -198,7 +198,8 @@ TEST(MaskLabels, SameBitsForAnyThreadCountAndBatch) {
     }
 }
 
-// The largest resident memory so far, or the present, in KiB.
+// Returns the value of a key of /proc/self/status in KiB: VmHWM is the peak of resident memory, VmRSS the
+// current value.
 long memory(const std::string& key) {
     std::ifstream status("/proc/self/status");
     for (std::string word; status >> word;) {
@@ -222,7 +223,7 @@ TEST(MaskLabels, TakeLittleMemory) {
         params.set("size", cv::dnn::DictValue::arrayInt(size, 2));
         params.set("sigmoid_first", sigmoidFirst);
         const auto layer = cv::dnn::LayerFactory::createLayerInstance(params.type, params);
-        std::ofstream("/proc/self/clear_refs") << 5;  // the peak starts anew
+        std::ofstream("/proc/self/clear_refs") << 5;  // resets the peak
         const long before = memory("VmRSS");
         layer->forward(inputs, outputs, none);
         if (memory("VmHWM") < before) GTEST_SKIP() << "this system does not count memory";

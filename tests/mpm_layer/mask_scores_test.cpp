@@ -1,4 +1,4 @@
-// The kernels of MpmMaskLabels against scalar loops, at sizes around a vector's and a panel's width.
+// Compares the kernels of MpmMaskLabels with scalar loops, at sizes around the widths of vectors and panels.
 #include <cmath>
 #include <limits>
 
@@ -50,7 +50,7 @@ TEST(MaskScores, LargestOfEachColumn) {
         for (int count : {1, 2, 9}) {
             cv::Mat rows = randomMatrix(count, columns, 3);
             for (float& value : cv::Mat_<float>(rows))
-                value = std::round(2 * value);  // ties
+                value = std::round(2 * value);  // makes ties
             rows.at<float>(0, columns / 2) = std::nanf("");
             std::vector<int> labels(columns, -1);
             std::vector<float> best(columns, 7);

@@ -1,4 +1,4 @@
-// The method, property by property, against the scalar oracle and at the edges of the f32 range.
+// Checks each property of the method, compares with the scalar oracle, and tries extreme f32 values.
 #include <algorithm>
 #include <limits>
 #include <random>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-// Two similarities closer than this may have either order.
+// If two similarities differ by less, rounding may decide which is larger.
 constexpr double kMargin = 1e-6;
 
 std::vector<int> ids(const cv::Mat& map) {
@@ -28,7 +28,7 @@ int clustersOf(const std::vector<int>& map) {
     return map.empty() ? 0 : *std::max_element(map.begin(), map.end()) + 1;
 }
 
-// Properties of every result, for any tokens.
+// Checks properties that every result has, for any tokens.
 void checkShape(const cv::Mat& tokens, const Merged& merged, int special) {
     const int n = tokens.rows - special;
     ASSERT_EQ(merged.map.type(), CV_32S);
@@ -49,7 +49,8 @@ void checkShape(const cv::Mat& tokens, const Merged& merged, int special) {
         EXPECT_TRUE(sameBits(merged.tokens.row(s), tokens.row(s)));
 }
 
-// Partners must agree wherever the oracle's margins decide; then the means must too.
+// Partners must equal the oracle's unless similarities are nearly equal (margin). If all partners are equal,
+// means must be equal, too.
 void checkAgainstOracle(const cv::Mat& tokens, const Merged& merged, int special) {
     const Rows rows = toRows(tokens.rowRange(special, tokens.rows));
     const OracleMerge expected = oracleMerge(rows);
@@ -117,7 +118,7 @@ TEST(Merge, ThousandsOfSmallCases) {
 }
 
 TEST(Merge, SmallIntegersTieOften) {
-    // Coordinates of -1, 0, 1 in four dimensions: equal rows, opposite rows, zero rows, and many exact ties.
+    // Random coordinates -1, 0 and 1 in four dimensions give equal, opposite and zero rows, and many ties.
     std::mt19937 random(2);
     for (int i = 0; i < 2000; ++i) {
         const int n = std::uniform_int_distribution<int>(2, 80)(random);
@@ -133,7 +134,7 @@ TEST(Merge, SmallIntegersTieOften) {
 }
 
 TEST(Merge, LowestIndexWinsTiesAcrossTiles) {
-    // Every token twice, far apart: the lowest copy must win although the copies are in different tiles.
+    // There are three copies of each token, in different tiles. The copy with the lowest index must win.
     for (int n : {64, 200, 1000}) {
         cv::Mat half = randomMatrix(n, 48, n), tokens;
         cv::vconcat(std::vector<cv::Mat>{half, half, half}, tokens);
@@ -159,7 +160,7 @@ TEST(Merge, ZeroTokensHaveSimilarityZero) {
     const std::vector<int> all = ids(mergeTokens(cv::Mat::zeros(9, 8, CV_32F), 0).map);
     EXPECT_EQ(clustersOf(all), 8);
     EXPECT_EQ(all[1], 0);
-    // Against opposite tokens (similarity -1) a zero token is the better partner.
+    // A zero token (similarity 0) is a better partner than an opposite token (similarity -1).
     cv::Mat tokens = (cv::Mat_<float>(3, 2) << 1, 0, -1, 0, 0, 0);
     EXPECT_EQ(ids(mergeTokens(tokens, 0).map), (std::vector<int>{0, 1, 0}));
 }
@@ -216,7 +217,7 @@ TEST(Merge, TokensThatAreNotFinitePassThrough) {
             const std::vector<int> map = ids(merged.map);
             EXPECT_EQ(std::count(map.begin(), map.end(), map[at]), 1);
             EXPECT_TRUE(sameBits(merged.tokens.row(map[at]), tokens.row(at)));
-            // The others pair as they would without it.
+            // The other tokens must pair as they would without this token.
             cv::Mat rest;
             std::vector<cv::Mat> parts;
             if (at > 0) parts.push_back(tokens.rowRange(0, at));
@@ -290,7 +291,7 @@ TEST(Compose, IndexesOneMapByTheOther) {
                          restoreTokens(restoreTokens(second.tokens, second.map, 0), first.map, 0)));
 }
 
-// Wrong use: each message names the argument.
+// Wrong arguments are rejected with a message that names the argument.
 TEST(WrongUse, OfTokens) {
     const int cube[] = {2, 3, 4};
     expectRefusal([] { mergeTokens(cv::Mat(), 0); }, "tokens");

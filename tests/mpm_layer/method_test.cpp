@@ -1,4 +1,4 @@
-// The reducer that a file, the environment, the C interface and the handle choose.
+// The choice of the reducer by the file, the environment, the C interface or the handle.
 #include <map>
 
 #include <gtest/gtest.h>
@@ -22,13 +22,13 @@ protected:
         return load(encoderModel(makeEncoder(with(method)), 1, 40));
     }
 
-    /// The map of a forward by a handle that has nothing set.
+    /// Runs a forward, and returns the map. The handle sets nothing.
     cv::Mat map(cv::dnn::Net& net) {
         forward(net, m_batch);
         return mpm::encoder(net).report().images.at(0).map;
     }
 
-    /// The same, chosen by setMethod on a file without the attribute.
+    /// Returns the map if setMethod chooses the method, for a file without the attribute.
     cv::Mat mapBy(const std::string& method) {
         cv::dnn::Net net = netWith("");
         Encoder handle = mpm::encoder(net);

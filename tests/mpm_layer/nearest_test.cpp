@@ -1,5 +1,5 @@
-// The screened search for the most similar token against products in f64 of all pairs, and the screen's
-// bound.
+// Compares the search for the most similar token, which uses a screen, with products of all pairs in f64.
+// Checks the bounds of the screen.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -26,7 +26,7 @@ RowsView viewOf(const cv::Mat& tokens) {
     return {tokens.ptr<float>(), tokens.step1(), tokens.rows, tokens.cols};
 }
 
-/// Unit rows; empty if a row is not finite.
+/// Returns the unit row of each token; empty if the token is not finite.
 std::vector<std::vector<float>> unitRows(const cv::Mat& tokens) {
     std::vector<std::vector<float>> units(tokens.rows, std::vector<float>(tokens.cols));
     for (int i = 0; i < tokens.rows; ++i) {
@@ -62,8 +62,8 @@ void checkRows(const cv::Mat& tokens, const std::vector<int>& nearest, int step)
             << "row " << i << " of " << tokens.rows << " x " << tokens.cols;
 }
 
-/// Few tokens are also checked with narrower and wider rows in the same call, because few narrow rows are
-/// compared without a screen.
+/// Checks the nearest tokens. If there are few tokens, the call also has narrower and wider tokens, because
+/// few narrow rows are compared without a screen.
 void checkEveryRow(const cv::Mat& tokens, int step = 1) {
     if (tokens.rows > 500) return checkRows(tokens, nearestNeighbours({viewOf(tokens)})[0], step);
     const cv::Mat narrow = tokens.colRange(0, std::min(tokens.cols, 64));
@@ -91,7 +91,8 @@ TEST(Nearest, SpreadsFromOneToNothing) {
     for (double spread : {1.0, 1e-2, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-12}) {
         cv::Mat tokens = randomMatrix(400, 192, 4, spread) + cv::repeat(centre, 400, 1);
         checkEveryRow(tokens);
-        // A token that is elsewhere moves the mean, and makes the others' differences look alike.
+        // A distant token moves the mean, so the differences of the other tokens from the mean become
+        // similar.
         tokens.row(17) *= -1;
         randomMatrix(1, 192, 5).copyTo(tokens.row(18));
         tokens.row(19).setTo(0);
@@ -112,13 +113,13 @@ TEST(Nearest, SeveralTightClusters) {
 TEST(Nearest, TiesGoToTheLowest) {
     std::mt19937 random(8);
     for (int round = 0; round < 100; ++round) {
-        // Few different rows: copies everywhere, opposite ones, zeros.
+        // There are few possible rows, so many are equal, opposite or zero.
         cv::Mat tokens(200, 6, CV_32F);
         for (float& v : cv::Mat_<float>(tokens))
             v = static_cast<float>(std::uniform_int_distribution<int>(-1, 1)(random));
         checkEveryRow(tokens);
     }
-    // Similarity 0 to all others, exactly.
+    // Each row has similarity 0 to all other rows, so the lowest index wins.
     const cv::Mat apart = cv::Mat::eye(150, 160, CV_32F);
     EXPECT_EQ(nearestNeighbours({viewOf(apart)})[0][0], 1);
     EXPECT_EQ(nearestNeighbours({viewOf(apart)})[0][149], 0);
@@ -152,7 +153,7 @@ TEST(Nearest, ManyTokens) {
 }
 
 TEST(Nearest, OneHugeElement) {
-    // Words of a row with a single large element.
+    // A single large element determines the step of a row in words, so the other elements are rounded.
     cv::Mat tokens = randomMatrix(200, 192, 13);
     for (int i = 0; i < tokens.rows; ++i)
         tokens.at<float>(i, i % 3) += 1000;
@@ -163,7 +164,7 @@ TEST(Nearest, OneHugeElement) {
     checkEveryRow(apart);
 }
 
-/// U of two rows, with margin and all, beside the similarity that it bounds.
+/// Computes the bound U of two rows, including the margin, and the similarity that it must exceed.
 struct Pair {
     Pair(const cv::Mat& rows, const kernels::ScreenBasis& basis, bool words) {
         const int width = rows.cols, depth = kernels::screenCells(width, words);
@@ -261,7 +262,7 @@ TEST(Screen, LeadsOfPartsAreThoseOfTheWhole) {
             const int first = static_cast<int>(random() % count);
             kernels::Leads own(count);
             for (int i = first; i < count; ++i) {
-                if (random() % 4 == 0) continue;  // nothing was found
+                if (random() % 4 == 0) continue;  // this part found no lead for the row
                 std::vector<std::pair<float, int>> its;
                 for (int n = 0; n < 3; ++n)
                     its.emplace_back(-static_cast<float>(random() % 1000000), 3 * part + n);
@@ -292,7 +293,7 @@ TEST(Screen, NeverBelowTheSimilarityAndNeverMuchAbove) {
     for (int round = 0; round < 3000; ++round) {
         const int width = round % 50 == 0 ? 40 * (round / 50) + 1 : round % 200 + 1;
         const cv::Mat rows = spreadRows(30, width, round);
-        // The basis of other rows: any basis gives a bound that holds.
+        // The basis may come from other rows, because the bound holds with any basis.
         const Basis basis(viewOf(rows.rowRange(round % 2 == 0 ? 2 : 20, 30)));
         for (const bool words : {false, true}) {
             if (words && !kernels::screensWords(width)) continue;

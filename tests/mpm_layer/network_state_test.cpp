@@ -32,7 +32,7 @@ EncoderOptions decoderOptions() {
     return o;
 }
 
-constexpr int kRows = kTokens + 1;  // a special row
+constexpr int kRows = kTokens + 1;  // with a special token
 
 void addLinear(OnnxModel& model, const std::string& from, const std::string& to) {
     const int dim = backboneOptions().dim();
@@ -78,7 +78,7 @@ OnnxModel decoderBeforeBackbone(int batch = -1) {
     });
 }
 
-/// Tokens whose bits differ in a row are computed anew; nothing is full after the first frame.
+/// Returns options that compute exactly the tokens whose bits changed. Only the first frame is full.
 Reuse exactReuse() {
     Reuse reuse;
     reuse.exact = true;
@@ -87,7 +87,7 @@ Reuse exactReuse() {
     return reuse;
 }
 
-/// Tokens; in the next frame a few image tokens differ.
+/// Returns a copy of the frame in which a few image tokens differ.
 cv::Mat nextFrame(const cv::Mat& frame, std::mt19937& random) {
     cv::Mat next = frame.clone();
     for (int i = 0; i < 2; ++i) {
@@ -103,7 +103,7 @@ cv::Mat firstFrame(int batch, unsigned seed) {
     return makeBatch(backboneOptions(), batch, kTokens, seed);
 }
 
-/// As in a process without another network: a new thread has no other network either.
+/// Runs `body` in a new thread. It has no other network, as if the process had none.
 template <class Body>
 auto inNewThread(const Body& body) {
     return std::async(std::launch::async, body).get();
@@ -112,7 +112,7 @@ auto inNewThread(const Body& body) {
 /// How a program reads networks.
 struct Way {
     const char* name;
-    bool marked;     ///< by mpm::readNet
+    bool marked;     ///< mpm::readNet reads the network, and marks its layers
     bool sameNames;  ///< layers of all networks have the same names
 };
 
@@ -132,7 +132,7 @@ protected:
         return net;
     }
 
-    /// The result of a network that computes everything.
+    /// Returns the result of a new network, which computes all rows.
     cv::Mat fresh(const std::function<OnnxModel(int)>& model, const cv::Mat& frame) {
         return inNewThread([&] {
             cv::dnn::Net net = read(model(frame.size[0]));
@@ -201,7 +201,7 @@ TEST_P(Networks, ADecoderBeforeItsBackboneFollowsNoOtherNetwork) {
     }
 }
 
-/// Also if the same network's backbone reuses: the decoder's rows were not decided yet.
+/// A decoder before the backbone computes all rows, because reuse has not yet decided which rows changed.
 TEST_P(Networks, ADecoderBeforeABackboneThatReusesComputesAllRows) {
     cv::dnn::Net net = read(decoderBeforeBackbone()), whole = read(decoderBeforeBackbone());
     Reuse reuse = exactReuse();
@@ -216,7 +216,7 @@ TEST_P(Networks, ADecoderBeforeABackboneThatReusesComputesAllRows) {
     }
 }
 
-// Products of operators around an encoder are in the encoder's precision.
+// Returns a model of operators that use the precision of an encoder in the same network.
 OnnxModel convolutions(int) {
     OnnxModel model;
     model.input("x", {1, 16, 8, 10});
@@ -324,11 +324,11 @@ TEST_P(Networks, AChainThatIsUnfinishedDisturbsNoLaterNetwork) {
     }
 }
 
-// OpenCV 5's new engine has a pointer to the network in each layer, and allocates a layer just before it
-// runs.
+// In OpenCV 5's new engine, each layer has a pointer to the network, and is allocated just before it runs.
+// The pointer must tell networks apart.
 TEST(NetworkPlace, ThePointerOfTheNewEngineTellsNetworksApart) {
     const int networks[2] = {};
-    const void* engines[2] = {};  // known once all layers are created
+    const void* engines[2] = {};  // set after all layers are created
     EncoderConfig backbone = makeEncoder(backboneOptions()).config;
     EncoderConfig decoder = makeEncoder(decoderOptions()).config;
     decoder.merges = false;
@@ -353,13 +353,14 @@ TEST(NetworkPlace, ThePointerOfTheNewEngineTellsNetworksApart) {
     }
 }
 
-// The bits of fresh processes, for a network that reuses and a network without a backbone, in any order.
+// A network that reuses and a network without a backbone alternate at random. Each must give the same bits as
+// in a process without the other network.
 TEST_P(Networks, TwoNetworksAlternate) {
     struct Stream {
         std::unique_ptr<cv::dnn::Net> net, alone;  ///< `alone` lives in a thread that runs no other network
         cv::Mat frame;
     };
-    // Networks of a separate thread, as in a separate process.
+    // The network `alone` runs in a separate thread, as in a separate process.
     const auto step = [&](bool reusing, Stream& stream, bool anew) {
         const auto make = [&] {
             return std::make_unique<cv::dnn::Net>(reusing ? readReusing() : read(decoderAlone()));

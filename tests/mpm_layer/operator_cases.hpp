@@ -1,4 +1,4 @@
-// Every operator with attributes, constants and inputs of several sizes.
+// Lists every operator with attributes, constants and inputs of several sizes.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ using Sizes = std::vector<int>;
 struct OperatorCase {
     std::string type;
     cv::dnn::LayerParams params;
-    std::vector<cv::Mat> constants;            ///< behind the inputs
-    std::vector<std::vector<cv::Mat>> inputs;  ///< of several forwards
+    std::vector<cv::Mat> constants;            ///< follow the inputs
+    std::vector<std::vector<cv::Mat>> inputs;  ///< a list for each forward
 };
 
 inline cv::Mat values(const Sizes& sizes, double low = -1, double high = 1) {
@@ -36,7 +36,7 @@ inline cv::dnn::DictValue listOf(const Sizes& sizes) {
     return cv::dnn::DictValue::arrayInt(sizes.data(), static_cast<int>(sizes.size()));
 }
 
-/// Attributes: words are text, lists of 1 are numbers.
+/// Attributes: text, and numbers (a list of a single element is a number).
 struct Attributes {
     std::vector<std::pair<std::string, std::string>> words;
     std::vector<std::pair<std::string, Sizes>> numbers;

@@ -1,4 +1,5 @@
-// The other reducers: their maps against plain versions of the published methods, and properties of any map.
+// Reducers other than mpm: compares their maps with simple implementations of the published methods, and
+// checks properties of any map.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -31,8 +32,8 @@ StageContext contextOf(const cv::Mat& tokens, int special, int block, int stage,
     return context;
 }
 
-// ToMe as published: tokens with their special ones in front, even against odd positions, the `edges` best
-// edges. Clusters are named by position of the target, so that maps compare as partitions.
+// ToMe as published: each token at an even position has an edge to the most similar token at an odd position
+// (counting special tokens), and the `edges` best edges merge. Ids: unmerged sources, then targets.
 std::vector<int> plainBipartite(const Rows& image, int special, int edges) {
     struct Edge {
         double similarity;
@@ -109,7 +110,7 @@ TEST(Algm, ATokenWithNaNStaysSingle) {
 TEST(Algm, MergesWindowsThatAreAlike) {
     const cv::Size grid(6, 4);
     cv::Mat tokens = randomMatrix(24, 16, 3);
-    // Two windows of near copies: rows 0-1, columns 2-3, and rows 2-3, columns 4-5.
+    // The tokens of two windows are nearly equal: rows 0-1, columns 2-3, and rows 2-3, columns 4-5.
     const std::vector<std::vector<int>> windows = {{2, 3, 8, 9}, {16, 17, 22, 23}};
     for (const std::vector<int>& window : windows) {
         for (int t : window)
@@ -129,7 +130,7 @@ TEST(Algm, ThresholdOfTheSecondStageFollowsTheImage) {
     for (unsigned seed = 0; seed < 20; ++seed) {
         const cv::Mat tokens = randomTokens(90, 24, seed);
         const MergeMap map = makeReducer("algm")->reduce({contextOf(tokens, 1, 4, 1, {})}).front();
-        // The method's count, from plain loops: similarity >= mean + deviation / 5.
+        // Counts the edges that ALGM merges, with plain loops: similarity >= mean + deviation / 5.
         const Rows rows = toRows(tokens);
         std::vector<double> best;
         for (int a = 1; a < 90; a += 2) {
@@ -150,7 +151,7 @@ TEST(Algm, ThresholdOfTheSecondStageFollowsTheImage) {
     }
 }
 
-// Each row's best within the window by plain loops over the grid, the lowest index on ties.
+// Finds the most similar row within the window around each row, with plain loops. The lowest index wins ties.
 std::vector<int> plainLocal(const Rows& image, const std::vector<cv::Point>& places, int window) {
     const int n = static_cast<int>(image.size());
     std::vector<int> nearest(n, -1);
@@ -184,7 +185,7 @@ TEST(LocalPairs, LookNoFurtherThanTheWindow) {
             StageContext context = contextOf(tokens, 0, 2, 0, grid);
             const MergeMap first = reducer->reduce({context}).front();
             EXPECT_EQ(first.ids, plainLocal(toRows(tokens), places, window)) << window;
-            // After a merge, a row has the position of the first token.
+            // After a merge, a row has the position of the cluster's representative.
             const cv::Mat left = randomTokens(first.clusters, 37, seed + 10);
             std::vector<cv::Point> leftPlaces(first.clusters, {-1, -1});
             for (int i = 0; i < grid.area(); ++i)
@@ -260,7 +261,7 @@ protected:
     cv::Mat m_batch;
 };
 
-// All but ALGM's batch mode, in which the batch decides together.
+// All reducers except ALGM's batch mode, in which the result of an image depends on the batch.
 class IndependentReducer : public EveryReducer {};
 
 TEST_P(EveryReducer, MapsAreWholeAndComposed) {
@@ -309,7 +310,8 @@ TEST(Methods, NumbersMeanTheSameInEveryLanguage) {
     expectRefusal([] { makeReducer("algm:tau=.9x"); }, "tau=.9x");
 }
 
-/// "`window` (8)" or "`mean` = `plain`, `weighted`", as docs/reference/reducers.md writes a parameter.
+/// Returns the parameter as docs/reference/reducers.md must write it: "`window` (8)" or
+/// "`mean` = `plain`, `weighted`".
 std::string documented(const ReducerParameter& parameter) {
     const bool number = parameter.values.find("..") != std::string::npos;
     if (parameter.name == "pairs") return "`pairs` = `all`, a share, a count";

@@ -1,4 +1,4 @@
-// MpmResize against scalar loops: enlarged scores, and labels without the scores.
+// Compares MpmResize with scalar loops: resized scores, and labels that are computed without storing scores.
 #include <algorithm>
 #include <limits>
 
@@ -48,7 +48,7 @@ cv::Mat run(const Shape& s, bool argmax, bool alignCorners, const cv::Mat& input
     return floats;
 }
 
-/// Infinite scores stay, between equal ones and if the other sample has no weight.
+/// An infinite score stays infinite between equal scores, and if the second sample has weight 0.
 TEST(Resize, InfiniteScoresStay) {
     const float inf = std::numeric_limits<float>::infinity();
     const Shape same{1, 1, 1, 3, 1, 3}, wider{1, 1, 1, 2, 1, 8}, taller{1, 1, 2, 1, 8, 1};
@@ -73,7 +73,7 @@ TEST(Resize, LabelsBetweenInfiniteScores) {
     EXPECT_EQ(cv::countNonZero(out.reshape(1, 1)), 0) << "class 0 everywhere";
 }
 
-// An infinite sample counts wherever it has a weight, first or last, and nowhere else.
+// The result is infinite if and only if an infinite sample has a weight above 0.
 TEST(Resize, InfiniteScoresReachWhatTheyWeigh) {
     const float inf = std::numeric_limits<float>::infinity();
     for (const int to : {6, 40}) {  // a vector holds several samples, or a part of one
@@ -155,7 +155,7 @@ TEST(Resize, LabelsAreTheLargestScore) {
     }
 }
 
-// The corner of each whole image, shorter on either side.
+// A crop is the top left corner of the whole resized image, with fewer rows, columns or both.
 TEST(Resize, CropIsTheCornerOfEveryImage) {
     for (const Shape& s : {Shape{3, 4, 5, 6, 40, 50}, Shape{1, 2, 3, 3, 17, 9}}) {
         const cv::Mat in = scores(s, 6);

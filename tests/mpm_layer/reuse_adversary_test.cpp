@@ -1,5 +1,4 @@
-// Scenes that reuse over time must survive: fades, cuts, flicker, moving cameras, noise that grows, frames
-// that repeat.
+// Scenes that are difficult for reuse: fades, cuts, flicker, moving cameras, growing noise, repeated frames.
 #include <cmath>
 
 #include "mpm_layer/reuse_suite.hpp"
@@ -9,7 +8,7 @@ namespace {
 
 constexpr int kMany = 400;
 
-// A camera in front of a scene, with noise.
+// A scene of random tokens; shot() returns a frame of it with noise.
 class Scene {
 public:
     Scene() : m_options(options([](auto& p) { p.heads = 3, p.headSize = 32, p.hidden = 64; })) {
@@ -42,7 +41,7 @@ double oldest(const Camera& camera) {
     return age;
 }
 
-// Mean share that is computed over some frames.
+// Runs some frames, and returns the mean share of tokens that are computed.
 double meanShare(Camera& camera, Scene& scene, int frames, float noise) {
     double sum = 0;
     for (int f = 0; f < frames; ++f) {
@@ -52,7 +51,7 @@ double meanShare(Camera& camera, Scene& scene, int frames, float noise) {
     return sum / frames;
 }
 
-// Each step is below the smallest difference that counts, so only refreshing updates the fade.
+// Each step of the fade is too small to count as change, so only the refresh computes the tokens.
 TEST(ReuseAdversary, ASlowFadeIsCaughtWithinRefreshFrames) {
     Scene scene;
     const EncoderCase encoder = scene.encoder();
@@ -94,7 +93,7 @@ TEST(ReuseAdversary, LightThatIsSwitchedOnAndACutAreFullForwards) {
     }
 }
 
-// A single difference between two frames does not show whether noise or a change made it; further frames do.
+// The first difference between two frames may be noise or a change. Only further frames show which.
 TEST(ReuseAdversary, AChangeInTheSecondFrameIsNoNoise) {
     Scene scene;
     for (int t = 1; t < kMany; ++t)  // neighbours are alike, as in images
@@ -169,7 +168,8 @@ TEST(ReuseAdversary, NoiseThatGrowsSlowlyIsFollowed) {
     EXPECT_LT(most, 0.08) << "3.3 percent are refreshed";
 }
 
-// A sudden increase of the noise by 4 counts as change until it has lasted; a decrease is accepted at once.
+// If the noise suddenly becomes 4 times as large, it counts as change for some frames. A decrease is accepted
+// at once.
 TEST(ReuseAdversary, NoiseThatJumpsIsLearned) {
     Scene scene;
     Camera camera(scene.encoder(), Reuse());
@@ -187,7 +187,7 @@ TEST(ReuseAdversary, NoiseThatJumpsIsLearned) {
     EXPECT_EQ(camera.reuse().reasons.at<uchar>(50), static_cast<uchar>(ReuseReason::Changed));
 }
 
-// A stream that repeats frames has no noise between them; it must not count as the camera's.
+// Repeated frames have no differences. The estimate of the camera's noise must not become 0.
 TEST(ReuseAdversary, FramesThatComeTwiceDoNotHideTheNoise) {
     Scene scene;
     Camera camera(scene.encoder(), Reuse());

@@ -1,5 +1,5 @@
-// An hour of a fixed camera at 5 frames a second, while it grows dark: memory stays flat, and nothing becomes
-// stale.
+// An hour of a fixed camera at 5 frames a second, while it grows dark: memory must not grow, and no output
+// may become stale.
 #include <cmath>
 
 #include "base/memory_use.hpp"
@@ -15,7 +15,7 @@ double residentMb() {
     return static_cast<double>(memoryUse().resident) / 1e6;
 }
 
-// Light fades over the hour, and something walks through the image now and then.
+// Returns a frame: light fades over the hour, and sometimes an object crosses the image.
 cv::Mat frameAt(const cv::Mat& scene, int number, std::mt19937& random) {
     const double hour = static_cast<double>(number) / kFrames;
     cv::Mat frame = scene * (1 - 0.3 * hour);

@@ -1,4 +1,4 @@
-// Reuse over time inside cv::dnn: the operators around an encoder that reuses compute only rows that changed.
+// Reuse inside cv::dnn: the operators around an encoder that reuses compute only rows that changed.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ constexpr int kRows = 4, kColumns = 6, kPatch = 8;
 
 class ReuseLayers : public DnnTest {
 protected:
-    /// Image, patches, encoder, linear, decoder, linear.
+    /// Returns a model with patch embedding, encoder, linear, decoder, linear.
     OnnxModel model(int batch) {
         EncoderOptions o;
         o.imageTokens = kRows * kColumns;
@@ -44,7 +44,8 @@ protected:
         return model;
     }
 
-    /// Every token is computed in every frame, but not full: the bits of a full forward.
+    /// Returns options with which every frame computes all tokens but is not full: the bits must be those of
+    /// a full forward.
     static Reuse everyToken() {
         Reuse reuse;
         reuse.exact = true;
@@ -72,7 +73,7 @@ TEST_F(ReuseLayers, ADecoderMultipliesAsTheHandleSays) {
     EXPECT_GT(cv::norm(byHandle, exact, cv::NORM_INF), 0);
 }
 
-// An image that is rounded before gives the same bits only if the operator rounds it, too.
+// An image that was already rounded to bf16 gives the same bits only if the operator also rounds to bf16.
 TEST_F(ReuseLayers, PatchesAreMultipliedInThePrecisionOfTheBackboneBehindThem) {
     if (!kernels::hasBf16()) GTEST_SKIP() << "no bf16 here";
     const OnnxModel made = model(1);
@@ -113,7 +114,7 @@ TEST_F(ReuseLayers, HaveTheBitsOfAllRowsComputedAnew) {
         for (int f = 0; f < 30; ++f) {
             ASSERT_TRUE(sameBits(forward(again, image), forward(plain, image))) << "frame " << f;
             const auto state = reusing.report().images[0].reuse.state;
-            const bool full = f == 0 || f == 10 || f == 11;  // a frame that is not finite, and the next
+            const bool full = f == 0 || f == 10 || f == 11;  // frame 10 is not finite
             ASSERT_EQ(state, full ? ReuseState::Full : ReuseState::Partial) << "frame " << f;
             for (int i = 0; f % 4 != 3 && i < f % 7; ++i)
                 change(image, static_cast<int>(random() % (kRows * kColumns)), 0.25f,
@@ -127,7 +128,7 @@ TEST_F(ReuseLayers, HaveTheBitsOfAllRowsComputedAnew) {
     }
 }
 
-/// Frames without a decoder: what changed in them reaches the decoder's later blocks, too.
+/// The decoder does not run in some frames. Changes in these frames must still reach all decoder blocks.
 TEST_F(ReuseLayers, ADecoderThatMissesFramesCatchesUp) {
     const OnnxModel made = model(1);
     cv::dnn::Net again = load(made), plain = load(made);
@@ -157,7 +158,7 @@ TEST_F(ReuseLayers, ADecoderThatMissesFramesCatchesUp) {
     EXPECT_TRUE(sameBits(forward(again, image), forward(plain, image)));
 }
 
-// The values of a file are those that the text which turns reuse on does not have; they never turn it on.
+// The file has defaults for options that are not set when reuse is turned on. The file never turns reuse on.
 TEST_F(ReuseLayers, TheModelFileHasTheDefaults) {
     OnnxModel made = model(1);
     made.metadata("mpm.reuse", "\"refresh=3,full=0.5\"");
@@ -174,7 +175,7 @@ TEST_F(ReuseLayers, TheModelFileHasTheDefaults) {
     const int sizes[] = {1, 3, kRows * kPatch, kColumns * kPatch};
     cv::Mat image(4, sizes, CV_32F);
     cv::randu(image, -1, 1);
-    // A still image: the largest age that `refresh` allows in eight frames.
+    // Returns the largest age of a token in eight equal frames, which is `refresh` - 1; -1 without reuse.
     const auto oldest = [&] {
         double most = -1;
         for (int f = 0; f < 8; ++f) {
@@ -202,8 +203,8 @@ TEST_F(ReuseLayers, TheModelFileHasTheDefaults) {
     EXPECT_EQ(oldest(), -1);
 }
 
-// Without reuse nothing is remembered; a network without reuse does not disturb a network with reuse, or the
-// reverse.
+// A network without reuse keeps no values. A network with reuse and a network without do not affect each
+// other.
 TEST_F(ReuseLayers, NetworksTakeTurns) {
     const OnnxModel made = model(1);
     cv::dnn::Net again = load(made), plain = load(made), expected = load(made);
@@ -224,12 +225,12 @@ TEST_F(ReuseLayers, NetworksTakeTurns) {
     }
 }
 
-// Rows that differ in every forward are not compared for ever.
+// If most rows differ in every forward, the memory stops comparing for some forwards.
 TEST(RowMemory, RestsWhileMostRowsDiffer) {
     constexpr int kCount = 20, kWidth = 6;
     RowMemory memory;
     cv::Mat rows = randomMatrix(kCount, kWidth, 3);
-    // How many forwards of `frames` compared their rows; each changes `changing` rows.
+    // Runs `frames` forwards that each change `changing` rows. Returns how many of them compared rows.
     const auto compared = [&](int frames, int changing) {
         int count = 0;
         for (int f = 0; f < frames; ++f) {
@@ -238,7 +239,7 @@ TEST(RowMemory, RestsWhileMostRowsDiffer) {
             const auto differ = memory.update(rows, kWidth, 2);
             if (!differ) continue;
             ++count;
-            if (differ->size() == kCount) continue;  // there was nothing to compare with
+            if (differ->size() == kCount) continue;  // the memory was empty
             EXPECT_EQ(differ->size(), static_cast<size_t>(changing));
         }
         return count;

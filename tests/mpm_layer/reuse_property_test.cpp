@@ -1,4 +1,4 @@
-// The guarantees of reuse over time on random encoders, frames and batches.
+// The guarantees of reuse, tested on random encoders, frames and batches.
 #include <map>
 #include <set>
 
@@ -17,7 +17,8 @@ private:
     std::mt19937 m_random;
 };
 
-// A random grid of windows, some of them padded. With fewer tokens a scene would often rest.
+// Sets a random grid of windows; some are padded. It has at least 20 tokens, because with fewer tokens a
+// frame would often have no change.
 void divideAtRandom(EncoderOptions& o, Dice& dice) {
     do {
         o.window = {1 + dice.below(7), 1 + dice.below(7)};
@@ -58,7 +59,7 @@ Reuse randomReuse(Dice& dice) {
     return reuse;
 }
 
-// The next frame of a stream: now and then equal, or new altogether.
+// Returns the next frame of a stream. Sometimes the frame is equal, sometimes all of it may change.
 cv::Mat nextFrame(const EncoderOptions& o, const cv::Mat& frame, Dice& dice) {
     const int tokens = frame.size[1] - o.specialRows() - o.trailing;
     if (dice.oneIn(4)) return frame;
@@ -69,7 +70,7 @@ cv::Mat nextFrame(const EncoderOptions& o, const cv::Mat& frame, Dice& dice) {
     return changed(frame, o.specialRows(), some, static_cast<unsigned>(dice.below(1 << 30)));
 }
 
-// The rows that must be computed, followed by hand.
+// Tracks with simple code which rows must be computed.
 class Ledger {
 public:
     Ledger(const EncoderOptions& o, const Reuse& reuse) : m_options(o), m_reuse(reuse) {}
@@ -174,7 +175,8 @@ struct Stream {
     ReuseReport report;
 };
 
-// 1 to 9 streams, of which each forward sees some, in any order; the same streams also alone.
+// There are 1 to 9 streams. Each forward has some of them, in any order. The result of each stream must be
+// that of the stream alone.
 TEST(ReuseProperty, StreamsDoNotDependOnTheirBatch) {
     const int threads = cv::getNumThreads();
     for (unsigned seed = 100; seed < 136 && !testing::Test::HasFailure(); ++seed) {
@@ -229,7 +231,7 @@ TEST(ReuseProperty, StreamsDoNotDependOnTheirBatch) {
     cv::setNumThreads(threads);
 }
 
-// Of a tap before the first global block.
+// Compares the windows without changed tokens, in a tap before the first global block.
 void expectUntouchedWindows(const EncoderOptions& o, const cv::Mat& seen, const cv::Mat& whole,
                             const std::set<int>& touched) {
     const int across = (o.grid.width + o.window.width - 1) / o.window.width;
@@ -242,7 +244,7 @@ void expectUntouchedWindows(const EncoderOptions& o, const cv::Mat& seen, const 
     }
 }
 
-// Whatever moves in other windows, and whichever tokens are refreshed.
+// Before the first global block, a window without change has the bits of a full forward.
 TEST(ReuseProperty, WindowsWithoutChangeAreThoseOfAFullForwardBeforeTheFirstGlobalBlock) {
     int partial = 0;
     for (unsigned seed = 200; seed < 224 && !testing::Test::HasFailure(); ++seed) {
@@ -275,7 +277,7 @@ TEST(ReuseProperty, WindowsWithoutChangeAreThoseOfAFullForwardBeforeTheFirstGlob
     EXPECT_GT(partial, 200);
 }
 
-// While nothing is suspended the schedule makes no difference.
+// The schedule has no effect unless the stream is suspended.
 TEST(ReuseProperty, TheScheduleIsNotUsed) {
     Dice dice(7);
     const EncoderOptions o = options();

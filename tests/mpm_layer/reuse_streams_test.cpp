@@ -1,4 +1,4 @@
-// Streams of reuse over time: batches of several, decoders and chains behind, memory.
+// Streams of reuse: batches of several streams, decoders and chains after the encoder, memory.
 #include <mpm/mpm.h>
 
 #include "base/memory_use.hpp"
@@ -14,7 +14,7 @@ TEST(Reuse, TheSameFramesGiveTheSameBitsInAnyBatchAndForAnyThreads) {
     const EncoderCase encoder = makeEncoder(o);
     Reuse reuse = exactly(6, 0.3);
     constexpr int kFrames = 24, kImages = 5;
-    // Stream i changes more and more: some stay partial, some run full and are suspended.
+    // The higher i, the more of stream i changes: some streams stay partial, some become full and suspended.
     std::vector<std::vector<cv::Mat>> frames(kImages);
     for (int i = 0; i < kImages; ++i) {
         frames[i].push_back(makeBatch(o, 1, kTokens, 40 + i));
@@ -43,7 +43,7 @@ TEST(Reuse, TheSameFramesGiveTheSameBitsInAnyBatchAndForAnyThreads) {
             cv::setNumThreads(count);
             Camera camera(encoder, reuse, precision);
             for (int f = 0; f < kFrames; ++f) {
-                // Another order, sometimes without an image.
+                // The streams are in another order in each frame; sometimes a stream is missing.
                 std::vector<int> images = {f % 5, (f + 3) % 5, (f + 1) % 5, (f + 4) % 5, (f + 2) % 5};
                 const int sizes[] = {kImages, o.special + kTokens, o.dim()};
                 cv::Mat batch(3, sizes, CV_32F);
@@ -117,11 +117,12 @@ TEST(Reuse, MemoryOfAStreamIsBoundedAndWarmFramesAllocateNothing) {
         camera.see(frame);
         return camera.reuse().state;
     };
-    EXPECT_EQ(stateOf(16), ReuseState::Partial);  // the 64 used last are 16..79
+    EXPECT_EQ(stateOf(16), ReuseState::Partial);  // the 64 most recently used streams are 16..79
     EXPECT_EQ(stateOf(15), ReuseState::Full);
 }
 
-// Two segments with nothing between them compute the rows of an uncut encoder, to the bit, in every frame.
+// In every frame, two segments without a node between them compute the same rows and bits as an uncut
+// encoder.
 TEST(Reuse, AChainComputesTheBitsOfOneEncoder) {
     const EncoderOptions o =
         options([](auto& p) { p.blocks = 5, p.special = 3, p.rope = "half", p.qkNorm = true; });
@@ -158,7 +159,8 @@ TEST(Reuse, AChainComputesTheBitsOfOneEncoder) {
     }
 }
 
-// More changes between the segments than before them.
+// More tokens change between the segments than before the first. The reported drift must be that of the
+// chain's output.
 TEST(Reuse, TheDriftOfAChainIsThatOfItsOutput) {
     const EncoderOptions o = options([](auto& p) { p.blocks = 4; });
     ChainRun chain(makeEncoder(o), {2}, [](Settings& s) {
@@ -191,7 +193,7 @@ TEST(Reuse, TheDriftOfAChainIsThatOfItsOutput) {
     EXPECT_GT(most, 1e-3);
 }
 
-// No engine allocates operators of the C interface: only the marks show which of them form a network.
+// Operators of the C interface have no engine that allocates them. Only marks show which form a network.
 TEST(Reuse, ADecoderFollowsOnlyIfItsNetworkIsCertain) {
     EncoderOptions o = options(), after = options([](auto&p) { p.blocks = 2, p.seed = 9, p.schedule = {}; });
     const EncoderCase encoder = makeEncoder(o);
@@ -206,7 +208,7 @@ TEST(Reuse, ADecoderFollowsOnlyIfItsNetworkIsCertain) {
         second.see(first.see(next)[0]);
         EXPECT_EQ(first.state(), ReuseState::Partial);
         EXPECT_EQ(second.state(), marked ? ReuseState::Partial : ReuseState::Off);
-        second.see(next);  // without the encoder before it
+        second.see(next);  // the encoder does not run before
         EXPECT_EQ(second.state(), ReuseState::Off);
     }
 }
@@ -216,8 +218,8 @@ double residentMb() {
     return static_cast<double>(memoryUse().resident) / 1e6;
 }
 
-// As the shipped model: 1,200 tokens of a ViT-Tiny with 12 blocks, and 2 blocks of a mask decoder behind it.
-// The process grows by the real memory of a stream: allocations, with alignment and unused ends.
+// The sizes are those of the shipped model: 1,200 tokens of a ViT-Tiny with 12 blocks, then 2 blocks of a
+// mask decoder. Measures the growth of the process, which includes alignment and unused parts of allocations.
 TEST(Reuse, AStreamOfRealWidthsKeepsItsBarOfMemory) {
     EncoderOptions o = options([](auto& p) { p.blocks = 12, p.heads = 3, p.headSize = 64, p.hidden = 64; });
     o.imageTokens = 1200;
@@ -227,7 +229,7 @@ TEST(Reuse, AStreamOfRealWidthsKeepsItsBarOfMemory) {
     EncoderCase decoder = makeEncoder(after);
     decoder.config.merges = false;
     const cv::Mat frame = makeBatch(o, 1, 1200, 5);
-    std::vector<std::unique_ptr<Camera>> cameras;  // memory that is given back would be used again
+    std::vector<std::unique_ptr<Camera>> cameras;  // kept, because later allocations would use freed memory
     for (Precision precision : precisions()) {
         const ReadingNetwork reading;
         cameras.push_back(std::make_unique<Camera>(encoder, exactly(), precision));

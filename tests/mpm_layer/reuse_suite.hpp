@@ -1,4 +1,4 @@
-// An encoder over consecutive frames, for the tests of reuse over time.
+// Runs an encoder on consecutive frames, for tests of reuse.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace mpm::test {
 
 constexpr int kTokens = 60;
 
-/// An encoder that sees frame after frame.
+/// An encoder with the state of a stream: see() runs the next frame.
 class Camera {
 public:
     Camera(const EncoderCase& encoder, const std::optional<Reuse>& reuse,
@@ -66,13 +66,13 @@ inline EncoderOptions options(const std::function<void(EncoderOptions&)>& change
     return o;
 }
 
-/// Windows of a grid of `kTokens` tokens.
+/// Divides the grid of `kTokens` tokens into windows.
 inline void divide(EncoderOptions& o, cv::Size window, const std::vector<int>& globalBlocks) {
     o.grid = {10, 6}, o.window = window, o.globalBlocks = globalBlocks;
     o.padding = o.grid.width % window.width != 0 || o.grid.height % window.height != 0;
 }
 
-/// Everything that a block may have.
+/// Returns encoders that together have every option of blocks.
 inline std::vector<EncoderOptions> allKinds() {
     return {
         options(),
@@ -110,7 +110,7 @@ inline Reuse exactly(int refresh = 5, double full = 0.5) {
     return reuse;
 }
 
-/// A copy in which some image tokens of an image are others.
+/// Returns a copy in which some image tokens of an image have other values.
 inline cv::Mat changed(const cv::Mat& batch, int special, const std::vector<int>& tokens, unsigned seed,
                        int image = 0) {
     cv::Mat next = batch.clone();

@@ -1,4 +1,4 @@
-// Reuse over time in the encoder: the recomputed rows, and the correctness of the rest.
+// Reuse in the encoder: which rows are computed, and whether all rows are right.
 #include <limits>
 
 #include "mpm_layer/encoder/reuse/plan.hpp"
@@ -22,8 +22,8 @@ TEST(Reuse, FullForwardsEqualTheEncoderWithoutMerging) {
     }
 }
 
-// With a single block there is no context of context: rows computed again are those of a full forward of the
-// tokens as they were last computed.
+// In an encoder of a single block, keys and values depend only on the input tokens. So computed rows have the
+// bits of a full forward, and other rows keep theirs.
 TEST(Reuse, RowsComputedAgainAttendToAllThatIsRemembered) {
     for (Precision precision : precisions()) {
         for (EncoderOptions o : allKinds()) {
@@ -183,7 +183,7 @@ TEST(Reuse, TheBudgetTakesTheLargestChangesAndPostponesTheRest) {
     Camera camera(encoder, reuse);
     cv::Mat frame = makeBatch(o, 1, kTokens, 5);
     camera.see(frame);
-    const std::vector<int> order = {40, 2, 31, 17, 9};  // by how much they change
+    const std::vector<int> order = {40, 2, 31, 17, 9};  // sorted by change, largest first
     for (size_t i = 0; i < order.size(); ++i)
         frame.ptr<float>(0, o.special + order[i])[0] += static_cast<float>(10 - i);
     const auto reasonsAfter = [&] {
@@ -199,7 +199,8 @@ TEST(Reuse, TheBudgetTakesTheLargestChangesAndPostponesTheRest) {
     EXPECT_EQ(reasonsAfter(), (std::vector<ReuseReason>(5, kKept)));
 }
 
-// A token that stops changing keeps the context of moving neighbours.
+// The output of a token that stops changing becomes stale while its neighbours change, so the token is
+// computed again.
 TEST(Reuse, TokensThatStopChangingAreComputedAgainSoonAndThenRarely) {
     const EncoderOptions o = options();
     Camera camera(makeEncoder(o), exactly(60, 0.9));
@@ -209,7 +210,7 @@ TEST(Reuse, TokensThatStopChangingAreComputedAgainSoonAndThenRarely) {
     std::vector<int> again(kTokens),
         soon(kTokens);  // frames in which a token is refreshed, after the movement
     for (int f = 0; f < 30; ++f) {
-        // Four tokens move for six frames; others then take turns, so that in each frame a token stops.
+        // Four tokens change for six frames. Other tokens take turns, so that in each frame a token stops.
         frame =
             changed(frame, o.special, f < 6 ? std::vector<int>{50, 51, 52, 53} : std::vector<int>{}, 100 + f);
         frame = changed(frame, o.special, {f % 2, 2 + f % 2}, 200 + f);
@@ -228,7 +229,7 @@ TEST(Reuse, TokensThatStopChangingAreComputedAgainSoonAndThenRarely) {
               *std::max_element(again.begin() + 10, again.begin() + 50));
 }
 
-// Still tokens are computed once in `refresh` frames, not more often because others move.
+// Still tokens are computed once in `refresh` frames, and not more often if other tokens change.
 TEST(Reuse, TokensThatChangeTakeNoTurnOfTheOthers) {
     constexpr int kRefresh = 12, kMoving = 24, kFrames = 120;
     const EncoderOptions o = options();
@@ -258,7 +259,7 @@ TEST(Reuse, AfterMuchChangedHalfOfTheRestIsComputedAgain) {
     cv::Mat frame = makeBatch(o, 1, kTokens, 5);
     camera.see(frame);
     camera.see(frame);
-    EXPECT_EQ(camera.reuse().recomputed, 0);  // the first frame was no change
+    EXPECT_EQ(camera.reuse().recomputed, 0);  // the first frame does not count as a change
     std::vector<int> most(kTokens - 10);
     std::iota(most.begin(), most.end(), 0);
     frame = changed(frame, o.special, most, 7);
@@ -268,7 +269,7 @@ TEST(Reuse, AfterMuchChangedHalfOfTheRestIsComputedAgain) {
     EXPECT_EQ(camera.reuse().recomputed, 0.5);
 }
 
-// Noise that is the same everywhere is no change; a token that differs by more is.
+// Uniform noise does not count as a change, but a token that differs by more than the noise does.
 TEST(Reuse, NoiseIsEstimatedAndObjectsAreSeenThroughIt) {
     const EncoderOptions o =
         options([](auto& p) { p.special = 1, p.heads = 3, p.headSize = 32, p.hidden = 64; });
@@ -300,8 +301,8 @@ TEST(Reuse, NoiseIsEstimatedAndObjectsAreSeenThroughIt) {
     }
 }
 
-// Noise that grows with light, which no single value of a token shows: it is no change in the brightest
-// tokens, but an equal difference in the darkest tokens is a change.
+// Noise grows with light, which no single element of a token shows. A difference that is noise in the
+// brightest tokens must count as a change in the darkest tokens.
 TEST(Reuse, NoiseThatGrowsWithLightIsLearned) {
     const EncoderOptions o = options([](auto& p) { p.heads = 3, p.headSize = 32, p.hidden = 64; });
     constexpr int kMany = 400, kDark = 292, kBright = 281;

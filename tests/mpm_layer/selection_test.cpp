@@ -1,4 +1,5 @@
-// MpmTopK and MpmGatherRows: a stable sort beside them, ties, NaN, and input that no converter writes.
+// Compares MpmTopK and MpmGatherRows with a stable sort; also ties, NaN, and input that the converter never
+// writes.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -41,7 +42,7 @@ Selected select(const LayerParams& params, const cv::Mat& scores, int k) {
     return {{out[0].ptr<float>(), out[0].ptr<float>() + out[0].total()}, integersOf(out[1])};
 }
 
-/// By a stable sort, NaN last.
+/// Returns the indices of the k largest scores with a stable sort. NaN counts as the smallest.
 std::vector<int> sortedIndices(const std::vector<float>& scores, int k) {
     std::vector<int> order(scores.size());
     std::iota(order.begin(), order.end(), 0);
@@ -86,7 +87,7 @@ TEST(TopK, EqualsAStableSort) {
                 expectSelected(scores, k, false);
                 expectSelected(scores, k, true);
             }
-            // Few values, so that most are equal; some are none.
+            // There are few different values, so many are equal; some are NaN or infinite.
             for (size_t i = 0; i < scores.total(); ++i) {
                 float& s = scores.ptr<float>()[i];
                 s = i % 11 == 5   ? kNotANumber
@@ -186,7 +187,7 @@ TEST(GatherRows, CopiesRowsOfEachImage) {
                                static_cast<int>(indices.ptr<float>()[i]) * 3;
             EXPECT_TRUE(std::equal(row, row + 3, out[0].ptr<float>() + i * 3)) << i;
         }
-        LayerParams constant;  // as OpenCV 4.x hands constants over
+        LayerParams constant;  // OpenCV 4.x passes constants as blobs
         constant.blobs = {data};
         runLayer(make("MpmGatherRows", constant), {indices}, turned);
         EXPECT_TRUE(sameBits(out[0], turned[0]));
@@ -229,7 +230,8 @@ TEST(GatherRows, NeverReadsOutsideOfTheData) {
         "MpmGatherRows takes 2 to 2 inputs");
 }
 
-// Selection as detectors have it, in a network: constant anchors too, and one thread as two.
+// A network selects rows as detectors do, also from constant anchors. The result must not depend on the
+// number of threads.
 TEST(GatherRows, FollowsTopKInANetwork) {
     registerLayers();
     constexpr int kPlaces = 40, kClasses = 5, kBest = 7;

@@ -1,4 +1,4 @@
-// Small operators in a network of their own.
+// Runs a small operator as the only layer of a network.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ inline cv::Mat randomMat(const std::vector<int>& sizes, int seed) {
     return m;
 }
 
-// A layer with a single runtime input; constants as OpenCV 4.x hands them over.
+// Runs a layer with a single input. Constants are passed as blobs, as OpenCV 4.x does.
 inline cv::Mat run(const std::string& type, cv::dnn::LayerParams params, const cv::Mat& input,
                    const std::vector<cv::Mat>& constants = {}) {
     registerLayers();

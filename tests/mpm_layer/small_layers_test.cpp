@@ -1,4 +1,4 @@
-// The operators around an encoder, each against a few lines of scalar code.
+// Compares each operator around an encoder with a few lines of scalar code.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -100,7 +100,7 @@ TEST(SmallLayers, LayerNormOfImagesNormalisesTheirChannels) {
             cv::dnn::LayerParams params;
             params.set("epsilon", 1e-3f);
             params.set("norm", kind);
-            // As between two transposes.
+            // The norm over axis 1 must equal a norm over the last axis between two transposes.
             cv::Mat turned, back;
             cv::transposeND(x, {0, 2, 3, 1}, turned);
             cv::transposeND(run("MpmLayerNorm", params, turned, {w, b}), {0, 3, 1, 2}, back);
@@ -126,7 +126,7 @@ TEST(SmallLayers, RmsNormKeepsTheMean) {
     }
 }
 
-// Rows and columns of the window, of the kernel and of its padding.
+// Rows and columns of the window (stride), of the kernel and of the padding.
 using Upscaling = std::array<int, 6>;
 
 cv::dnn::LayerParams paramsOf(const Upscaling& one) {
@@ -156,7 +156,7 @@ cv::Mat upscaled(const Upscaling& one, const cv::Mat& x, const cv::Mat& w, const
     return y;
 }
 
-// Each pixel adds its kernel: windows alone, the usual larger ones and odd ones.
+// Each pixel adds a kernel to the output. Kernels are as large as the window, larger, or of unusual shapes.
 TEST(SmallLayers, ConvTransposeAddsAKernelForEachPixel) {
     const int depth = 5, channels = 9;
     const Upscaling all[] = {{2, 2, 2, 2},       {4, 4, 4, 4},       {1, 3, 1, 3},       {2, 1, 2, 1},
@@ -259,7 +259,7 @@ cv::dnn::LayerParams inOrder(const std::vector<int>& order) {
     return params;
 }
 
-// Around lines of 16 elements, with axes of 1 entry, and axes that stay neighbours.
+// Sizes around 16 elements, axes of size 1, and axes that stay next to each other.
 TEST(SmallLayers, TransposeMovesEveryElement) {
     for (const std::vector<int>& sizes : {std::vector<int>{5, 7},
                                           {16, 33},

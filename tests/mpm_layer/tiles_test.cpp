@@ -1,4 +1,4 @@
-// Which products are computed in AMX tiles. The other suites of this program check the results.
+// Counts the products that AMX tiles compute. The other suites of this program check the results.
 #include "support/tiles/emulated_tiles.hpp"
 
 #include <vector>
@@ -19,7 +19,7 @@ using namespace kernels;
 using emulated_tiles::g_pairProducts;
 using emulated_tiles::g_quadProducts;
 
-/// Tiles multiplied for a product of 40 rows with 70 columns.
+/// Returns the number of tile products for a product of 40 rows with 70 columns.
 long tilesInI8(int depth) {
     const cv::Mat left = randomMatrix(40, depth, 1), right = randomMatrix(depth, 70, 2);
     const size_t stride = paddedStride(quadsOf(depth));
@@ -36,7 +36,7 @@ long tilesInI8(int depth) {
 
 TEST(Tiles, MultiplyBytesWhereTheDepthIsWhole) {
     if (!hasI8() || !hasBf16()) GTEST_SKIP() << "tiles are used where VNNI and bf16 are";
-    // Two blocks of 32 rows, three panels of columns, four products of tiles for each 64 of the depth.
+    // Two blocks of 32 rows, three panels of columns, four products of tiles for every 64 elements of depth.
     EXPECT_EQ(tilesInI8(192), 2 * 3 * 4 * 3);
     EXPECT_EQ(tilesInI8(64), 2 * 3 * 4);
     EXPECT_EQ(tilesInI8(61), 2 * 3 * 4) << "the last quad is filled up";
@@ -51,7 +51,7 @@ TEST(Tiles, AttentionTakesValuesAsColumns) {
     EXPECT_FALSE(takesValuesAsColumns(80));
 }
 
-/// Tiles of bf16 that an encoder of bytes multiplies. Products with weights are in bytes.
+/// Returns the number of tile products in bf16 of an encoder in int8. Its products with weights are in int8.
 long pairTilesInI8(int headSize) {
     EncoderOptions options;
     options.blocks = 1, options.heads = 2, options.headSize = headSize, options.hidden = 64;
@@ -64,7 +64,7 @@ long pairTilesInI8(int headSize) {
     std::vector<cv::Mat> output(1);
     output[0].create(3, batch.size.p, CV_32F);
     const int threads = cv::getNumThreads();
-    cv::setNumThreads(1);  // the counters are this thread's
+    cv::setNumThreads(1);  // each thread has separate counters
     const long before = g_pairProducts;
     runner.run(batch, cv::Mat(), output);
     cv::setNumThreads(threads);

@@ -6,10 +6,10 @@
 namespace mpm::test {
 namespace {
 
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EncoderOptionsTest);  // those are encoder_test.cpp's
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EncoderOptionsTest);  // encoder_test.cpp runs them
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EncoderTest);
 
-// Cuts before, at and behind the blocks that merge.
+// Cuts the encoder before, at and after the blocks that merge.
 void expectInjectedParity(const EncoderOptions& o, const std::vector<int>& cuts) {
     torch::NoGradGuard guard;
     constexpr int kImages = 5;

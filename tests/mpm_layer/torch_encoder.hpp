@@ -1,4 +1,4 @@
-// The method and the encoder in plain tensor operations of LibTorch, in f32 as a user would have it.
+// The method and the encoder in tensor operations of LibTorch, in f32.
 #pragma once
 
 #include <algorithm>
@@ -33,10 +33,10 @@ inline cv::Mat matOf(const Tensor& t) {
 }
 
 struct TorchMerge {
-    std::vector<int> found;  ///< by the tokens' pairs
+    std::vector<int> found;  ///< the map from the tokens' pairs
     std::vector<int> map;    ///< `found`, or the imposed map
     int clusters = 0;
-    double margin = 0;  ///< smallest distance of any token's two best similarities
+    double margin = 0;  ///< least difference, over all tokens, of the two best similarities of a token
 };
 
 inline TorchMerge torchMerge(const Tensor& tokens) {
@@ -72,8 +72,8 @@ public:
         std::vector<TorchMerge> merges;
     };
 
-    /// An image [E+N, D]. Maps by stage are imposed if given. `injected` is added to the tokens of the whole
-    /// image before these blocks.
+    /// Runs an image [E+N, D]. `imposed` has maps that replace those of some stages. Before the blocks that
+    /// are keys of `injected`, tokens are restored and the values added.
     Output run(Tensor x, Tensor bias, const std::map<int, std::vector<int>>& imposed,
                const std::map<int, Tensor>& injected = {}) const {
         const int special = m_config.specialTokens;
@@ -123,7 +123,7 @@ private:
         return torch::cat({x.slice(0, 0, special), torchMean(x.slice(0, special), map, clusters)});
     }
 
-    // The mean over all image tokens that a row represents, not a mean of means stage by stage.
+    // Returns the mean over all image tokens of a cluster. A mean of the previous stage's means would differ.
     Tensor meanBias(const Tensor& bias, const Tensor& composed, int clusters) const {
         const int special = m_config.specialTokens;
         const Tensor counts =
@@ -167,7 +167,7 @@ private:
         return name == "silu" ? F::silu(x) : F::relu(x);
     }
 
-    // [heads, tokens, size]; special tokens are not rotated.
+    // Rotates x [heads, tokens, size], except special tokens.
     Tensor rotate(const Tensor& x, const Tensor& position) const {
         if (!has("rope.cos")) return x;
         const int64_t special = m_config.specialTokens, size = x.size(2);

@@ -1,4 +1,4 @@
-// The layer against LibTorch, at real widths and depths.
+// Compares the layer with LibTorch, at the widths and depths of published models.
 #include <gtest/gtest.h>
 
 #include <mpm/mpm.hpp>
@@ -25,7 +25,8 @@ void expectParity(const EncoderOptions& options, const cv::Mat& bias = cv::Mat()
     const Tensor keyBias = bias.empty() ? Tensor() : tensorOf(bias).reshape({-1});
     const auto expected = TorchEncoder(encoder).run(tensorOf(imageOf(batch, 0)), keyBias, {});
     Ran ran = run(encoder, batch, bias);
-    // A single flip changes all that follows: then LibTorch's maps are imposed, and the rest must agree.
+    // If a nearly equal similarity makes a map differ, all later maps differ. Then LibTorch's maps are
+    // imposed, and the outputs must agree.
     std::map<int, std::vector<MergeMap>> imposed;
     bool agree = true;
     for (size_t s = 0; s < expected.merges.size(); ++s) {
@@ -56,8 +57,8 @@ TEST(TorchParity, OneMergeOnTheSameTokens) {
             const std::vector<int> ours = partners(map), theirs = partners(expected.map);
             for (int i = 0; i < n; ++i) {
                 if (ours[i] == theirs[i]) continue;
-                // Undecided: the similarities to both candidates, or to a partner's other candidate, are
-                // within 1e-6.
+                // Maps may differ only if similarities are nearly equal: those of both candidates, or of a
+                // candidate's partners, must differ by at most 1e-6.
                 const OracleMerge oracle = oracleMerge(rows);
                 EXPECT_LE(std::min({oracle.margin[i], oracle.margin[ours[i]], oracle.margin[theirs[i]]}),
                           1e-6);
@@ -173,13 +174,13 @@ TEST(TorchParity, Int8OfRandomAndStructuredModels) {
         EncoderCase encoder = makeEncoder(o);
         cv::Mat batch = makeBatch(o, 1, o.imageTokens, 11);
         expectInt8(encoder, batch, {});
-        // As in an image: tokens of few kinds, a little noise.
+        // As in an image, there are few kinds of tokens, with a little noise.
         for (int t = 0; t < o.imageTokens; ++t)
             for (int d = 0; d < o.dim(); ++d)
                 batch.ptr<float>(0, o.special + t)[d] =
                     batch.ptr<float>(0, o.special + t % 9)[d] + 0.05f * batch.ptr<float>(0, o.special + t)[d];
         expectInt8(encoder, batch, {});
-        // A weight's row that is a thousand times as large as the others.
+        // A row of a weight is a thousand times as large as the other rows.
         cv::Mat weight = encoder.weights.raw("3.fc1.weight").clone();
         weight.row(7) *= 1000;
         encoder.weights.add("3.fc1.weight", weight);

@@ -1,5 +1,5 @@
-// ToMe and ALGM against LibTorch: plain writings of the published methods inside a plain encoder, map by map
-// and to the end.
+// Compares ToMe and ALGM with simple implementations of the published methods in LibTorch: each map, and the
+// output of the encoder.
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -26,8 +26,8 @@ Tensor indices(const std::vector<int64_t>& values) {
     return torch::tensor(values, torch::kLong);
 }
 
-// Tokens at even positions, special tokens counted, each with the most similar odd token; as many of the best
-// edges as `choose` returns. Ids: sources that stay, in order, then targets.
+// Connects each token at an even position (counting special tokens) with the most similar token at an odd
+// position. `choose` returns how many of the best edges merge. Ids: unmerged sources in order, then targets.
 template <class Choose>
 Tensor alternating(const Tensor& metric, int special, const Choose& choose) {
     const Tensor unit = metric / metric.norm(2, 1, true),
@@ -46,8 +46,8 @@ Tensor alternating(const Tensor& metric, int special, const Choose& choose) {
     return ids;
 }
 
-// Windows of 2x2 whose six cosines are at least `least` in the mean: first in the new order, most alike
-// first.
+// Merges windows of 2x2 tokens if the mean of their six cosines is at least `least`. Ids: merged windows from
+// the most similar on, then the other tokens.
 Tensor windows(const Tensor& tokens, cv::Size grid, double least) {
     const int64_t h = grid.height / 2, w = grid.width / 2;
     const Tensor unit = (tokens / tokens.norm(2, 1, true)).reshape({grid.height, grid.width, -1});
@@ -70,7 +70,7 @@ Tensor windows(const Tensor& tokens, cv::Size grid, double least) {
 
 struct Reduction {
     bool proportional = false;
-    /// Ids of the image tokens after the attention of a block; undefined: none.
+    /// Returns the cluster ids of the image tokens after a block's attention; undefined if they do not merge.
     std::function<Tensor(int block, const Tensor& tokens, const Tensor& keys)> reduce;
 };
 
@@ -107,7 +107,7 @@ public:
     }
 
 private:
-    // Means weighted by the number of tokens of each cluster.
+    // Joins rows to means that are weighted by the number of tokens of each row.
     static void join(const Tensor& ids, int special, Tensor& x, Tensor& size) {
         const int64_t count = ids.max().item<int64_t>() + 1;
         const Tensor weight = size.slice(0, special), rows = x.slice(0, special) * weight.unsqueeze(1);
@@ -127,7 +127,7 @@ private:
         return torch::matmul(x, weight(name + ".weight")) + weight(name + ".bias").reshape({-1});
     }
 
-    // The output of attention, and the mean of the keys over the heads.
+    // Returns the output of attention, and the mean of the keys over the heads.
     std::pair<Tensor, Tensor> attention(const std::string& prefix, const Tensor& x,
                                         const Tensor& size) const {
         const int64_t n = x.size(0), heads = m_config.heads;
@@ -173,7 +173,7 @@ void expectParity(const EncoderOptions& options, const std::string& method, cons
         EXPECT_LT((found - expected.output).abs().max().item<float>(),
                   1e-4 * expected.output.abs().max().item<float>());
     }
-    const bool falls = method.find("falling") != std::string::npos;  // to none at the end
+    const bool falls = method.find("falling") != std::string::npos;  // the last block merges nothing
     for (size_t s = 0; s + (falls ? 1 : 0) < merged.size(); ++s)
         EXPECT_TRUE(merged[s]) << method << " merges nothing in stage " << s;
 }

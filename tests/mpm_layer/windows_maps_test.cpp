@@ -1,4 +1,4 @@
-// Maps of encoders with windows: reports, imposed maps, maps that come in, chains.
+// Maps of encoders with windows: reported, imposed, as input, and in chains.
 #include <numeric>
 #include <set>
 
@@ -18,7 +18,7 @@ std::vector<std::vector<int>> stagesOf(const ImageReport& image) {
     return stages;
 }
 
-// Ids count clusters by representative in raster order, over all windows.
+// Ids number the clusters of all windows by representative, in raster order.
 TEST_P(WindowMaps, ReportsNumberClustersInRasterOrder) {
     for (const char* method : {"mpm", "tome:r=5", "algm:tau=0.2"}) {
         EncoderOptions o = windowed({9, 8}, {3, 4}, {1}, {0, 2});
@@ -58,7 +58,7 @@ TEST_P(WindowMaps, ImposedMapsAreThoseOfReports) {
     EXPECT_TRUE(sameBits(imposed.outputs[0], own.outputs[0]));
     for (int i = 0; i < 2; ++i)
         EXPECT_EQ(stagesOf(imposed.report.images[i]), stagesOf(own.report.images[i]));
-    // The map of the first stage may come in, too.
+    // The map of the first stage can also be an input.
     EncoderOptions later = o;
     later.schedule = {2}, later.map = true;
     std::vector<MergeMap> maps;
@@ -128,7 +128,7 @@ TEST_P(WindowMaps, ChainsGiveTheBitsOfOneEncoder) {
     }
 }
 
-// Clusters of windows of 3x4 tokens in a grid of 9x8.
+// Returns the number of clusters in each window of 3x4 tokens in a grid of 9x8.
 std::vector<int> clustersByWindow(const std::vector<Stage>& stages) {
     std::vector<int> map(72), counts;
     std::iota(map.begin(), map.end(), 0);
@@ -144,7 +144,7 @@ std::vector<int> clustersByWindow(const std::vector<Stage>& stages) {
 }
 
 TEST(Windows, CountsBeginAnewInASegmentWithoutMap) {
-    MergeMap even, uneven;  // both of 48 clusters
+    MergeMap even, uneven;  // both have 48 clusters
     for (int i = 0; i < 72; ++i) {
         even.ids.push_back(i / 3 * 2 + (i % 3 == 2 ? 1 : 0));
         uneven.ids.push_back(i < 36 ? i / 3 : i - 24);
@@ -187,7 +187,7 @@ TEST(Windows, CountsBeginAnewInASegmentWithoutMap) {
         const ImageReport image = control->report().images[0];
         const std::vector<std::vector<int>> tokens = tokensByWindow(control->config(), image);
         ASSERT_EQ(tokens.size(), 8u);
-        const int delay = std::string(method) == "mpm" ? 0 : 1;  // tome merges behind attention
+        const int delay = std::string(method) == "mpm" ? 0 : 1;  // tome merges after attention
         for (int block = 0; block < 8; ++block) {
             std::vector<Stage> before;
             for (size_t s = stages[block / 4]; s < stages[block / 4 + 1]; ++s)

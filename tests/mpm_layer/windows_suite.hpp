@@ -1,4 +1,4 @@
-// Encoders with windows, and an oracle of them written apart: one window at a time, in f64.
+// Encoders with windows, and an oracle that computes each window separately in f64.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ inline const Target kF32{"F32", Device::Cpu, Precision::F32, 1e-5, true};
 inline const Target kBf16{"Bf16", Device::Cpu, Precision::BF16, 2e-2, false};
 inline const Target kI8{"I8", Device::Cpu, Precision::I8, kernels::hasI8() ? 5e-2 : 1e-1, false};
 
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EncoderOptionsTest);  // those are encoder_test.cpp's
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EncoderOptionsTest);  // encoder_test.cpp runs them
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EncoderTest);
 
 using Tokens = std::vector<OracleToken>;
@@ -24,10 +24,10 @@ using Tokens = std::vector<OracleToken>;
 struct WindowedOutput {
     std::vector<Rows> taps;
     std::vector<std::vector<int>> stageMaps;  ///< by representative in raster order
-    std::vector<double> margins;              ///< the smallest of each stage
+    std::vector<double> margins;              ///< the smallest margin of each stage
 };
 
-// An image on its way, each window by itself.
+// The tokens of an image between two blocks, in windows.
 class WindowedWalk {
 public:
     WindowedWalk(const EncoderConfig& config, const Rows& rows, const std::vector<double>& bias)
@@ -48,7 +48,7 @@ public:
         }
     }
 
-    // The number of each token left, by representative.
+    // Returns the id of each remaining token, in raster order of the representatives.
     std::map<int, int> numbers() const {
         std::map<int, int> numbers;
         for (const Tokens& window : m_image)
@@ -75,7 +75,7 @@ public:
         return apply(maps);
     }
 
-    // A map of the image's tokens, numbered as numbers() does.
+    // Merges by a map of the image's tokens. Entries are in the order of numbers().
     void impose(const std::vector<int>& map) {
         const std::map<int, int> numbers = this->numbers();
         std::vector<std::vector<int>> maps;
@@ -197,7 +197,7 @@ private:
     const EncoderConfig& m_config;
     int m_across, m_down;
     std::vector<Tokens> m_special, m_image;
-    std::vector<int> m_rowOf;  ///< of each image token, in its window
+    std::vector<int> m_rowOf;  ///< the row of each image token within the window
 };
 
 inline WindowedOutput oracleWindows(const EncoderCase& encoder, const cv::Mat& image,
@@ -225,7 +225,7 @@ inline WindowedOutput oracleWindows(const EncoderCase& encoder, const cv::Mat& i
     return output;
 }
 
-// As expectOracle of encoder_suite.hpp.
+// Like expectOracle of encoder_suite.hpp, for encoders with windows.
 inline void expectWindows(const Target& target, const EncoderCase& encoder, const cv::Mat& batch,
                           const Ran& ran, const std::vector<double>& bias = {}) {
     for (int i = 0; i < batch.size[0]; ++i) {

@@ -1,4 +1,4 @@
-// Encoders with windows against the oracle, against plain encoders, and in random shapes.
+// Compares encoders with windows with the oracle and with encoders without windows, also in random shapes.
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -38,7 +38,8 @@ TEST_P(WindowsTest, MergeTokensOfOneWindowOnly) {
     }
 }
 
-// Windows of 14 on 16x20 and the like: rows of zeros behind the norm are keys and values.
+// If windows do not divide the grid, the windows at the edge are padded: after the norm, rows of zeros become
+// keys and values.
 TEST_P(WindowsTest, PaddingFillsUpWindowsAtTheEdge) {
     for (const char* rope : {"", "interleaved"}) {
         for (const cv::Size window : {cv::Size(7, 7), cv::Size(9, 3), cv::Size(20, 16)}) {
@@ -105,7 +106,8 @@ cv::Mat windowsAsImages(const EncoderOptions& o, const cv::Mat& batch, bool back
     return result;
 }
 
-// So every reducer sees each window as an image of its own.
+// Without global blocks, windows are independent like images, so a batch with each window as an image gives
+// the same result.
 TEST_P(WindowsTest, WithoutGlobalBlocksAreImagesOfALargerBatch) {
     EncoderOptions o = windowed({8, 12}, {4, 6}, {}, {0, 1});
     o.special = 2, o.rope = "interleaved", o.ropeOfWindow = true;
@@ -171,7 +173,7 @@ TEST_P(WindowsTest, DegenerateTokensStayInTheirWindow) {
     EXPECT_GE(left[1].size(), 3u);
     EXPECT_LE(left[1].size(), 5u);
     EXPECT_EQ(stage.map.at<int>(0), stage.map.at<int>(1));
-    // NaN stays in its window as long as no block is global.
+    // Without global blocks, NaN must not reach other windows.
     EncoderOptions local = o;
     local.globalBlocks.clear();
     const EncoderCase windowsOnly = makeEncoder(local);
@@ -187,7 +189,7 @@ TEST_P(WindowsTest, DegenerateTokensStayInTheirWindow) {
             EXPECT_EQ(std::memcmp(row, expected.ptr<float>() + t * o.dim(), o.dim() * sizeof *row), 0) << t;
         }
     }
-    // A window of one token keeps it.
+    // A window with a single token has no pair to merge.
     const EncoderOptions single = windowed({5, 3}, {1, 1}, {}, {0, 1});
     const Ran ran = run(GetParam(), makeEncoder(single), makeBatch(single, 1, 15, 4));
     EXPECT_EQ(ran.report.images[0].tokens, (std::vector<int>{15, 15, 15}));

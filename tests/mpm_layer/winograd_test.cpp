@@ -1,4 +1,4 @@
-// Convolutions by Winograd's transforms against sums in f64.
+// Compares convolutions by Winograd's transforms with sums in f64.
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 using namespace mpm::test::conv;
 using mpm::Precision;
 
-// A shape that suits Winograd's transforms.
+// Returns a random shape for which Winograd's transforms are used.
 ConvShape winogradShape(std::mt19937& random) {
     ConvShape shape{pick(random, 1, 3),
                     pick(random, 32, random() % 4 ? 70 : 600),
@@ -55,7 +55,7 @@ TEST(Winograd, IsTheSumOfItsProducts) {
             if (end.residual && !end.residualLast) expected += residual[at];
             if (end.activation == Activation::Relu) expected = std::max(0., expected);
             if (end.residual && end.residualLast) expected += residual[at];
-            const double sigma = std::sqrt(9. * c.shape.channels);  // of a sum
+            const double sigma = std::sqrt(9. * c.shape.channels);  // standard deviation of a sum
             ASSERT_NEAR(y[at], expected, 1e-5 * sigma) << textOf(c.shape) << "at " << at;
         }
     }
@@ -98,7 +98,8 @@ TEST(Winograd, BitsDependNeitherOnBatchNorThreads) {
     cv::setNumThreads(threads);
 }
 
-// Transforms would spread such values over a tile, so these images are computed without them.
+// Transforms would spread extreme values over a tile, so images with extreme values are computed without
+// transforms.
 TEST(Winograd, LeavesOutImagesWithExtremeValues) {
     std::mt19937 random(23);
     const ConvShape shape{3, 40, 33, 1, {30, 3, 1, 1, 1, 1}, {31, 3, 1, 1, 1, 1}};

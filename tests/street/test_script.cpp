@@ -1,4 +1,5 @@
-// Rain, headlights, shadows and insects: in the image only, and the same at each call.
+// Rain, headlights, shadows and insects must change only the image, not the labels, and be the same in each
+// call.
 #include <algorithm>
 #include <string>
 
@@ -11,7 +12,8 @@ namespace {
 
 const cv::Size kSize(160, 120);
 
-/// Differences to the same frame without a script: pixels that are brighter and darker, and their share.
+/// Differences from the same frame without a script: the numbers of brighter and darker pixels, and their
+/// share.
 struct Change {
     int brighter = 0, darker = 0;
     double most = 0;  ///< largest share of pixels in a frame

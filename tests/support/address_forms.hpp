@@ -1,5 +1,5 @@
-// Addresses of cameras as people and vendors write them, and their secret parts. Every secret contains "Zq9"
-// or is next to a secret that does.
+// Addresses of cameras in the forms that people and vendors use, and the secret parts of each. Every secret
+// contains "Zq9", or is next to a secret that contains "Zq9".
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace mpm::test {
 
-/// Nothing in `secrets` may be shown; `shown` is the expected text.
+/// An address and the text `shown` that may be displayed instead. None of `secrets` may be displayed.
 struct AddressForm {
     const char* text;
     const char* shown;

@@ -1,4 +1,5 @@
-// A locale that writes 0,5, as the user's may: made for the test, as a bare Debian has none.
+// A locale with a decimal comma (0,5), like that of many users. The test creates it, because a minimal Debian
+// has no such locale.
 #pragma once
 
 #include <clocale>
@@ -10,8 +11,8 @@
 
 namespace mpm::test {
 
-/// Sets the locale of this process and of programs started from it while the object exists. Throws if the
-/// locale cannot be made: without it a test would prove nothing.
+/// While an object exists, sets the locale of this process and of programs that it starts. Throws if the
+/// locale cannot be created, because the test would then check nothing.
 class CommaLocale {
 public:
     CommaLocale() {

@@ -16,7 +16,7 @@ namespace mpm::test {
 struct EncoderOptions {
     int blocks = 3, heads = 3, headSize = 8, hidden = 48, special = 1, trailing = 0, firstBlock = 0;
     std::vector<int> schedule;
-    std::string method;  ///< empty: the attribute is absent
+    std::string method;  ///< if empty, the attribute is absent
     std::vector<int> taps;
     std::vector<int> tapNorm;
     std::string activation = "gelu";
@@ -35,16 +35,15 @@ struct EncoderOptions {
     cv::Size grid, window;
     bool padding = false;
     std::vector<int> globalBlocks;
-    bool ropeOfWindow = false;  ///< tables for a window's tokens; global blocks have others, for the image's
+    bool ropeOfWindow = false;  ///< tables are for the tokens of a window; global blocks have tables for all
     unsigned seed = 1;
 
     int dim() const { return heads * headSize; }
-    /// In front of the image tokens: the special tokens of all windows.
+    /// The number of rows before the image tokens: the special tokens of all windows.
     int specialRows() const;
 };
 
-/// An encoder as the operator would describe it: the config, and the weights by name in the order of the
-/// inputs.
+/// The data of an MpmEncoder: the config, and the weights by name. `ordered` has the order of the inputs.
 struct EncoderCase {
     EncoderOptions options;
     EncoderConfig config;
@@ -54,14 +53,14 @@ struct EncoderCase {
 
 EncoderCase makeEncoder(const EncoderOptions& options);
 
-/// The same blocks as segments of a chain, cut before the blocks of `cuts`. Each outputs the tokens and the
-/// map that the next takes.
+/// Cuts an encoder before the blocks of `cuts` into the segments of a chain. Each segment outputs the tokens
+/// and the map that the next segment takes.
 std::vector<EncoderCase> cutEncoder(const EncoderCase& whole, const std::vector<int>& cuts);
 
-/// [images, special + tokens + trailing, dim], smooth over neighbours.
+/// Returns a batch [images, special + tokens + trailing, dim] in which neighbouring tokens are similar.
 cv::Mat makeBatch(const EncoderOptions& options, int images, int tokens, unsigned seed);
 
-/// An image of a batch as a matrix, and as a batch of 1.
+/// Return an image of a batch as a matrix, or as a batch of a single image.
 cv::Mat imageOf(const cv::Mat& batch, int image);
 cv::Mat batchOfOne(const cv::Mat& batch, int image);
 
@@ -72,7 +71,7 @@ struct Ran {
 
 using ChangeSettings = std::function<void(Settings&)>;
 
-/// A forward of a new encoder with these settings.
+/// Runs a forward of a new encoder with these settings.
 Ran runEncoder(const EncoderCase& encoder, const SessionInput& input, const ChangeSettings& change);
 
 /// Runs the segments of cutEncoder in order, as a network does, without cv::dnn.

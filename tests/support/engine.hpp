@@ -8,7 +8,7 @@
 
 namespace mpm::test {
 
-/// True on OpenCV 5's new engine; the classic engine may be forced.
+/// Whether OpenCV 5's new engine reads networks. OPENCV_FORCE_DNN_ENGINE=1 selects the classic engine.
 inline bool hasDynamicShapes() {
 #if CV_VERSION_MAJOR >= 5
     const char* forced = std::getenv("OPENCV_FORCE_DNN_ENGINE");

@@ -1,4 +1,5 @@
-// numpy's .npy files: little-endian f32 and i64 in C order, which is all the fixtures hold.
+// Reads and writes numpy's .npy files. Supports only what fixtures need: little-endian f32 and i64 in C
+// order.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +12,10 @@ namespace mpm::test {
 
 struct Npy {
     std::vector<int> shape;
-    std::vector<float> floats;      ///< of an f32 array
-    std::vector<int64_t> integers;  ///< of an i64 array
+    std::vector<float> floats;      ///< the elements of an f32 array
+    std::vector<int64_t> integers;  ///< the elements of an i64 array
 
-    cv::Mat mat() const;  ///< CV_32F of the array's shape; integers as CV_32S
+    cv::Mat mat() const;  ///< has the array's shape; floats are CV_32F, integers CV_32S
 };
 
 Npy readNpy(const std::string& path);

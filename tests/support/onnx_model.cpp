@@ -100,7 +100,7 @@ OnnxModel& OnnxModel::node(const std::string& type, const std::vector<std::strin
 }
 
 OnnxModel& OnnxModel::ints(const std::string& name, const std::vector<int>& values) {
-    if (values.empty()) return *this;  // OpenCV 4.6 refuses empty lists
+    if (values.empty()) return *this;  // OpenCV 4.6 rejects empty lists
     onnx::AttributeProto& added = m_impl->attribute(name, onnx::AttributeProto::INTS);
     for (int v : values)
         added.add_ints(v);
@@ -156,7 +156,7 @@ void addEncoder(OnnxModel& model, const EncoderCase& encoder, std::vector<std::s
     std::string names = o.map ? "tokens map" : "tokens";
     for (const auto& [name, value] : encoder.ordered) {
         const bool vector = value.dims == 2 && value.rows == 1;
-        const std::string constant = outputs.front() + "/" + name;  // unique: OpenCV 5 insists
+        const std::string constant = outputs.front() + "/" + name;  // OpenCV 5 requires unique names
         model.constant(constant, value, vector ? Dims{value.cols} : Dims{});
         inputs.push_back(constant);
         names += " " + name;

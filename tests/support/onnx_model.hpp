@@ -1,4 +1,4 @@
-// Small ONNX files made by hand, with the operators of domain `mpm` in them.
+// Builds small ONNX files, also with operators of the domain `mpm`.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace mpm::test {
 
-/// A dimension below 0 is written as a name (dynamic).
+/// A negative dimension is dynamic: the file has a name instead of a number.
 using Dims = std::vector<int>;
 
 class OnnxModel {
@@ -22,14 +22,14 @@ public:
     OnnxModel& output(const std::string& name, const Dims& dims, bool integers = false);
     OnnxModel& constant(const std::string& name, const cv::Mat& value, const Dims& dims = {});
     OnnxModel& constant(const std::string& name, const std::vector<long long>& values);
-    /// Attributes of the node that was added last follow.
+    /// Adds a node. The calls that follow set the attributes of this node.
     OnnxModel& node(const std::string& type, const std::vector<std::string>& inputs,
                     const std::vector<std::string>& outputs, const std::string& domain = "");
     OnnxModel& ints(const std::string& name, const std::vector<int>& values);
     OnnxModel& attribute(const std::string& name, int value);
     OnnxModel& attribute(const std::string& name, float value);
     OnnxModel& attribute(const std::string& name, const std::string& value);
-    /// The names of all nodes begin so: networks of different files rarely have the same names.
+    /// Sets how the names of all nodes begin. Networks of different files rarely have equal names.
     OnnxModel& prefix(const std::string& text);
     OnnxModel& domainVersion(int version);
     OnnxModel& metadata(const std::string& key, const std::string& value);
@@ -42,12 +42,12 @@ private:
     std::unique_ptr<Impl> m_impl;
 };
 
-/// An MpmEncoder between existing values; `inputs` are those before the weights.
+/// Adds an MpmEncoder. `inputs` are the names of the inputs before the weights.
 void addEncoder(OnnxModel& model, const EncoderCase& encoder, std::vector<std::string> inputs,
                 const std::vector<std::string>& outputs);
 
-/// tokens -> MpmEncoder -> tokens0, tokens1, ... for each tap; tokens' count and batch as given, below 0
-/// dynamic.
+/// Returns a model with the input "tokens", an MpmEncoder and an output for each tap: "tokens0", "tokens1",
+/// ... If `batch` or `tokens` is negative, the dimension is dynamic.
 OnnxModel encoderModel(const EncoderCase& encoder, int batch, int tokens);
 
 }  // namespace mpm::test

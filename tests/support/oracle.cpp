@@ -10,7 +10,8 @@
 namespace mpm::test {
 namespace {
 
-// `special` tokens, image tokens as many as the map has, and whatever is behind.
+// Merges the image tokens of x by the map. x has `special` tokens before, and may have trailing tokens after
+// them.
 std::vector<OracleToken> mergeTokens(const std::vector<OracleToken>& x, int special,
                                      const std::vector<int>& map, int clusters) {
     std::vector<OracleToken> out(x.begin(), x.begin() + special);
@@ -39,7 +40,7 @@ int clustersOf(const std::vector<int>& map) {
     return map.empty() ? 0 : *std::max_element(map.begin(), map.end()) + 1;
 }
 
-// An image between blocks, and the row of each of the first tokens.
+// The tokens of an image between two blocks, and the row of each input token.
 class Walk {
 public:
     Walk(const EncoderConfig& config, const Rows& tokens, const std::vector<double>& keyBias)
@@ -65,7 +66,7 @@ public:
         return rows;
     }
 
-    // The row of token `t` of the input.
+    // Returns the row of input token `t`.
     size_t placeOf(size_t t) const {
         if (t < static_cast<size_t>(m_special)) return t;
         t -= m_special;

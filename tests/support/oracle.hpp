@@ -1,5 +1,5 @@
-// The method and the encoder once more, written for clarity: scalar loops in f64, too simple to share a bug
-// with the kernels.
+// A second, simple implementation of the method and the encoder, with scalar loops in f64. Tests compare the
+// kernels with it.
 #pragma once
 
 #include <map>
@@ -23,31 +23,31 @@ double activate(double x, kernels::Activation activation);
 double cosine(const std::vector<double>& a, const std::vector<double>& b);
 
 struct OracleMerge {
-    std::vector<int> nearest;    ///< -1 if a token pairs with none
-    std::vector<double> margin;  ///< distance of the two best similarities, infinite if there are not two
+    std::vector<int> nearest;    ///< the most similar token; -1 if there is none
+    std::vector<double> margin;  ///< difference of the two best similarities; infinite if there is only one
     std::vector<int> map;
     int clusters = 0;
 };
 OracleMerge oracleMerge(const Rows& tokens);
 
-/// Partner of each token under a map: itself if single. Maps are compared by partners, since a single flip
-/// shifts all ids.
+/// Returns the partner of each token in a map; the token itself if it has none. Tests compare partners
+/// instead of ids, because a single different pair changes all later ids.
 std::vector<int> partners(const std::vector<int>& map);
 
 Rows oracleMean(const Rows& tokens, const std::vector<int>& map, int clusters);
 
 struct OracleOutput {
-    std::vector<Rows> taps;                   ///< restored
-    std::vector<std::vector<int>> stageMaps;  ///< in order of the schedule
-    std::vector<std::vector<int>> freeMaps;   ///< the maps that the method finds there
-    std::vector<double> smallestMargins;      ///< of each stage
+    std::vector<Rows> taps;                   ///< with all tokens restored
+    std::vector<std::vector<int>> stageMaps;  ///< in the order of the schedule
+    std::vector<std::vector<int>> freeMaps;   ///< the method's maps, even if others are imposed
+    std::vector<double> smallestMargins;      ///< the smallest margin of each stage
 };
-/// Inputs of the oracle beside the encoder's.
+/// Optional inputs of the oracle.
 struct OracleGiven {
-    std::map<int, std::vector<int>> imposed;  ///< maps by stage, computed if absent
-    std::vector<int> entry;                   ///< map at entry; empty if there is none
-    /// Added before these blocks, a row for each input token: a merged token gets the mean of the members'
-    /// rows.
+    std::map<int, std::vector<int>> imposed;  ///< maps by stage; the oracle computes the maps of other stages
+    std::vector<int> entry;                   ///< the encoder's input `map`; empty if there is none
+    /// Values to add before these blocks, with a row for each input token. A cluster gets the mean of the
+    /// members' rows.
     std::map<int, Rows> injected;
 };
 /// Runs an image through the encoder.

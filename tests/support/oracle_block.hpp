@@ -1,4 +1,4 @@
-// The blocks of the scalar oracle: rows that attend to each other.
+// The blocks of the scalar oracle: attention and MLP of some rows.
 #pragma once
 
 #include <algorithm>
@@ -47,14 +47,14 @@ inline std::vector<double> normed(const NamedWeights& weights, const std::string
     return x;
 }
 
-/// A token on its way: its value, the raster position of its representative, its bias as a key (the mean over
-/// the tokens of its cluster) and their number.
+/// A token between two blocks: the value, the raster position of the representative, the bias of the key (the
+/// mean over the cluster's tokens), and the number of the cluster's tokens.
 struct OracleToken {
     std::vector<double> value;
     int position;
     double bias;
     int stands = 1;
-    bool padding = false;  ///< zero behind the norm, of a window
+    bool padding = false;  ///< pads a window; is zero after the norm
 };
 
 class OracleBlocks {
@@ -73,7 +73,7 @@ public:
         return x;
     }
 
-    /// Positions of the block's rotary tables; 0 without.
+    /// Returns the number of positions in the block's rotary tables; 0 if there are none.
     int positions(int number) const {
         const std::string prefix = std::to_string(number) + ".rope.cos";
         const std::string name = m_weights.has(prefix) ? prefix : "rope.cos";

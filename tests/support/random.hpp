@@ -10,8 +10,8 @@
 
 namespace mpm::test {
 
-/// Tokens like those of an image: smooth over neighbours with noise on top, so that counts vary and pairs are
-/// many.
+/// Returns tokens like those of an image: neighbours are similar, with noise. So many tokens pair, and the
+/// number of pairs varies.
 inline cv::Mat randomTokens(int rows, int columns, unsigned seed, double noise = 1.0) {
     std::mt19937 random(seed);
     std::normal_distribution<float> normal;
@@ -28,7 +28,8 @@ inline cv::Mat randomTokens(int rows, int columns, unsigned seed, double noise =
     return tokens;
 }
 
-/// With OpenCV's generator: the weights of a ViT-B take a tenth of the time of std::normal_distribution.
+/// Returns a random matrix. OpenCV's generator takes a tenth of the time of std::normal_distribution, which
+/// matters for the weights of a ViT-B.
 inline cv::Mat randomMatrix(int rows, int columns, unsigned seed, double deviation = 1.0) {
     cv::RNG random((seed + 1) * 0x9E3779B97F4A7C15u);
     cv::Mat m(rows, columns, CV_32F);
@@ -36,7 +37,7 @@ inline cv::Mat randomMatrix(int rows, int columns, unsigned seed, double deviati
     return m;
 }
 
-/// Bit for bit.
+/// Whether both matrices have the same shape, type and bits.
 inline bool sameBits(const cv::Mat& a, const cv::Mat& b) {
     if (a.dims != b.dims || a.type() != b.type() || a.total() != b.total()) return false;
     for (int i = 0; i < a.dims; ++i) {
@@ -46,7 +47,7 @@ inline bool sameBits(const cv::Mat& a, const cv::Mat& b) {
     return ca.total() == 0 || std::memcmp(ca.data, cb.data, ca.total() * ca.elemSize()) == 0;
 }
 
-/// Largest difference, relative to the largest value of `expected`.
+/// Returns the largest difference, relative to the largest value of `expected`.
 inline double relativeError(const cv::Mat& actual, const cv::Mat& expected) {
     const cv::Mat a = actual.reshape(1, 1), e = expected.reshape(1, 1);
     const double largest = cv::norm(e, cv::NORM_INF);

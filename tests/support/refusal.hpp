@@ -1,4 +1,4 @@
-// Wrong use must be rejected with a message that names it.
+// Expects that wrong use is rejected with a message that names the mistake.
 #pragma once
 
 #include <string>

@@ -6,7 +6,7 @@
 
 namespace mpm::test {
 
-/// The folder beside the project's, or $MPM_SHARED_DIR.
+/// Returns $MPM_SHARED_DIR if it is set, else the folder beside that of the project.
 inline std::string sharedDir() {
     const char* other = std::getenv("MPM_SHARED_DIR");
     return other ? other : MPM_SHARED_DIR;

@@ -1,4 +1,4 @@
-// Tracks of the built-in street's true boxes, some of which are dropped at random.
+// Tracks the true boxes of the built-in street, some of which are dropped at random.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ constexpr int kLeastSide = 4;         ///< pixels of a true box
 
 using StreetBoxes = std::vector<std::vector<street::StreetObject>>;  ///< by frame
 
-/// The objects in sight. The sensor's noise changes no box, so it is left out.
+/// Returns the true boxes of visible objects. The sensor's noise does not change boxes, so it is left out.
 inline StreetBoxes streetBoxes(cv::Size size, const std::string& light, double rate, double seconds,
                                int seed) {
     street::Street street(size, static_cast<uint64_t>(seed), 1);
@@ -32,8 +32,8 @@ inline StreetBoxes streetBoxes(cv::Size size, const std::string& light, double r
     return boxes;
 }
 
-/// The tracker's objects against the truth; it sees every `step`th frame, without the share `dropped` of
-/// boxes.
+/// Compares the tracker's objects with the truth. The tracker gets every `step`th frame, without the share
+/// `dropped` of the boxes.
 inline pipeline::TrackCounts followStreet(const StreetBoxes& boxes, cv::Size size, double rate, int step,
                                           double dropped, uint64_t seed) {
     pipeline::ObjectTracker tracker;

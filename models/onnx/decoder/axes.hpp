@@ -21,18 +21,18 @@ public:
     AxisLayout(int value, const Axes& axes, const Extents& extents);
 
     int value() const { return m_value; }
-    /// Returns the first index that slices have kept of a part.
+    /// Returns the lowest index of a part that slices have kept.
     int64_t first(int part) const;
     /// Selects a single index of a part.
     void pin(int part, int64_t index) { m_first[part] = index; }
     /// Whether the axes equal `axes`, apart from parts of extent 1.
     bool is(const Axes& axes) const;
 
-    /// Moves to the same elements in the input of the node that computes the value. Returns false unless that
-    /// node only moves elements.
+    /// Moves to the same elements in the input of the node that computes the value. Returns false if this
+    /// node does more than move elements.
     bool back(const Graph& graph, const Inferred& inferred);
-    /// Moves to the same elements in the output of `node`, which must read the value. Returns false unless
-    /// `node` reshapes or transposes.
+    /// Moves to the same elements in the output of `node`, which must read the value. Returns false if `node`
+    /// neither reshapes nor transposes.
     bool forward(const Inferred& inferred, const Node& node);
     /// Moves to an input, `value`, of a node that computes element by element. The input may be broadcast.
     void enter(const Inferred& inferred, int value);
@@ -40,8 +40,8 @@ public:
     /// fit.
     bool enterConcat(const Inferred& inferred, const Node& node, size_t k, int part);
 
-    /// Returns the number of the element at `indices` in a tensor that is broadcast to these axes. Parts that
-    /// are not in `indices` have the index 0.
+    /// Returns the flat index of the element at `indices` in a tensor of shape `shape` that is broadcast to
+    /// these axes. Parts that are not in `indices` have the index 0.
     int64_t elementAt(const Shape& shape, const Extents& indices) const;
     /// Whether a tensor that is broadcast to these axes has different elements along a part.
     bool dependsOn(const Shape& shape, int part) const;
@@ -59,10 +59,11 @@ private:
     Axes m_axes;
 };
 
-/// Replaces each deformable attention of a known spelling by an MpmDeformable. Returns their number.
+/// Replaces each known form of deformable attention by an MpmDeformable. Returns how many it replaced.
 int fuseDeformables(Graph& graph, const Inferred& inferred);
 
-/// Replaces each softmax over masked keys, of a known spelling, by an MpmMaskedSoftmax. Returns their number.
+/// Replaces each known form of a softmax over masked keys by an MpmMaskedSoftmax. Returns how many it
+/// replaced.
 int fuseMaskedSoftmaxes(Graph& graph, const Inferred& inferred);
 
 constexpr int kMostSteps = 64;  ///< most nodes that a search may follow
@@ -72,9 +73,10 @@ bool isUniform(const Tensor& t, double& number);
 /// Whether the node only moves or repeats elements, or changes their type.
 bool isMove(const Node& node);
 
-/// Returns the mask that `node` guards, else kAbsent. A guard makes all keys of a row visible if the mask
-/// hides them all. It compares the number of hidden or visible keys with a constant, or tests if all are
-/// hidden or any is visible. `hides`: whether true elements of the mask hide keys, else false elements do.
+/// Returns the mask that `node` guards, else kAbsent. If the mask hides all keys of a row, a guard makes all
+/// these keys visible. To find such rows, the guard compares the number of hidden or visible keys with a
+/// constant, or tests if all are hidden or any is visible. `hides`: whether true elements of the mask hide
+/// keys, else false elements do.
 int guardedBy(const Graph& graph, const Inferred& inferred, const Node& node, bool hides);
 
 }  // namespace mpm::models

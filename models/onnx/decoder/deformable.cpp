@@ -117,7 +117,7 @@ private:
         return true;
     }
 
-    // Goes back through first inputs as far as possible, but not beyond a Concat or GridSample.
+    // Follows the first input of each node back, but not beyond a Concat or GridSample.
     int firstOf(int value) const {
         for (int steps = 0; steps < 64; ++steps) {
             const Node* node = m_graph.nodeOf(value);
@@ -164,7 +164,7 @@ private:
         return findLogits(at);
     }
 
-    // Finds the logits [image, query, head * level * point], whose softmax over levels and points is the
+    // Finds the logits [image, query, head * level * point]. Their softmax over levels and points is the
     // weights.
     bool findLogits(AxisLayout& at) {
         const Node* node = nullptr;
@@ -197,7 +197,8 @@ private:
         extents[kRow] = level.rows;
         extents[kColumn] = level.columns;
         AxisLayout map(level.node->inputs[0], kMapAxes, extents);
-        // Keeps the match closest to the inputs, because the slice of a level may match, too.
+        // Keeps the match closest to the graph's inputs, the value of all levels: a slice for a single level
+        // may match too.
         do {
             const bool matrix = of(map.value()).rank() == 3;
             const bool fits = matrix && (map.is({{kImage}, {kRow, kColumn}, {kHead, kChannel}}) ||
@@ -275,7 +276,7 @@ private:
         return true;
     }
 
-    // Reads the reference points. If the constant has several images, all must have the same points.
+    // Reads the reference points. If the constant has points for several images, these must be equal.
     bool readReference(Level& level, const AxisLayout& at, int reference, double scale, double shift) const {
         const Tensor& t = of(reference);
         for (int part : {kHead, kPoint})
@@ -295,7 +296,7 @@ private:
         return true;
     }
 
-    // Whether the levels together fill a single value.
+    // Whether the levels are consecutive parts of the same value and together fill it.
     bool levelsFit() const {
         int64_t positions = 0;
         for (const Level& level : m_levels) {

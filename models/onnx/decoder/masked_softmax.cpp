@@ -58,7 +58,7 @@ private:
     const Shape& shapeOf(int value) const { return of(value).shape(); }
 
     static void reshape(Graph& graph, int from, const Shape& shape, int to) {
-        // Domain mpm.internal: lower() keeps the node.
+        // The domain mpm.internal makes lower() keep the node.
         graph.add("Reshape", {from, graph.addConstant("shape", Tensor::vector(shape))}, to, "mpm.internal");
     }
 
@@ -68,7 +68,8 @@ private:
         return to;
     }
 
-    // Finds the comparison from which the mask is computed, upstream of the softmax, and its logits.
+    // Searches upstream of the softmax for the comparison that gives the mask, and for the logits that the
+    // comparison reads.
     bool findLogits(int input) {
         List<int> open{input};
         std::set<int> seen;

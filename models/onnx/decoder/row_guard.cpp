@@ -16,7 +16,8 @@ struct Mask {
     bool hides = true;
 };
 
-// A number for each row of a mask: `whole` for a row with all keys hidden, `low` to `high` for other rows.
+// The number that a reduction gives for a row of a mask: `whole` if all keys of the row are hidden, else a
+// number from `low` to `high`.
 struct RowSums {
     double whole, low, high;
 
@@ -24,7 +25,7 @@ struct RowSums {
     // `full`, exactly for the other rows.
     template <class Condition>
     bool tell(const Condition& holds, double limit, bool full) const {
-        const bool inside = limit > low && limit < high;  // other rows may differ then
+        const bool inside = limit > low && limit < high;  // then other rows may differ from each other
         return !inside && holds(whole) == full && holds(low) != full && holds(high) != full;
     }
 };
@@ -55,7 +56,7 @@ private:
     const Tensor& of(int value) const { return m_inferred.values[value]; }
     const Shape& shapeOf(int value) const { return of(value).shape(); }
 
-    // Whether all elements of a constant are `truth`, even if its shape depends on the data.
+    // Whether all elements of a constant are `truth`, even if the constant's shape depends on the data.
     bool is(int value, bool truth) const {
         for (int step = 0; step < kMostSteps; ++step) {
             double number = 0;
@@ -173,7 +174,7 @@ private:
         return std::nullopt;
     }
 
-    // Returns the value in front of casts and inversions, and whether these invert it.
+    // Returns the value that a chain of casts and inversions begins with, and whether the chain inverts it.
     std::pair<int, bool> rootOf(int value) const {
         bool flipped = false;
         for (const Node* node = m_graph.nodeOf(value);

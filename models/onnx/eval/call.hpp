@@ -24,7 +24,7 @@ struct Call {
     const Tensor& input(size_t k) const;          ///< throws Refusal if absent
     const Tensor& knownInput(size_t k) const;     ///< throws Refusal if its values are unknown
     bool known() const;                           ///< whether every present input has data
-    List<int64_t> axes(size_t inputIndex) const;  ///< values of this input; in older opsets, of `axes`
+    List<int64_t> axes(size_t inputIndex) const;  ///< values of this input, or of the attribute `axes`
     int axis(int64_t axis, int rank) const;       ///< counted from the front; throws if out of range
     /// Creates output k, filled with zeros. Must be called only if the values can be computed.
     Tensor& make(size_t k, Type type, const Shape& shape);
@@ -50,7 +50,7 @@ void addSampling(OperatorTable& table);
 void addAttention(OperatorTable& table);
 void addOwn(OperatorTable& table);  ///< operators of domain mpm; names have the domain as prefix
 
-/// An operation whose integers wrap around, as in every engine. In C++, only unsigned integers may wrap.
+/// An operation whose integers wrap around, as in inference engines. In C++, only unsigned integers may wrap.
 template <class Operation>
 struct Wrapping {
     float operator()(float a, float b) const { return Operation()(a, b); }
@@ -66,8 +66,8 @@ List<int64_t> stridesOf(const Shape& shape);
 /// broadcast axes.
 List<int64_t> broadcastStrides(const Shape& shape, const Shape& target);
 
-/// Returns, for each list of steps, the offset of an element. `position` is the element's number over the
-/// first `axes` axes of `shape`.
+/// Returns, for each list of steps, the offset of an element. `position` is the element's position, counted
+/// over the first `axes` axes of `shape`.
 template <typename... Steps>
 inline std::array<int64_t, sizeof...(Steps)> offsetsAt(int64_t position, const Shape& shape, int64_t axes,
                                                        const Steps&... steps) {
@@ -83,8 +83,8 @@ inline std::array<int64_t, sizeof...(Steps)> offsetsAt(int64_t position, const S
 /// Returns the product of the extents from axis `begin` up to the axis before `end`.
 int64_t extentOf(const Shape& shape, size_t begin, size_t end);
 
-/// Calls body(begin, end) over 0..count on all threads, in pieces of about `grain`. After the time limit,
-/// skips the rest and throws BudgetError.
+/// Calls body(begin, end) for parts of 0..count on all threads; a part has about `grain` elements. After the
+/// time limit, skips the remaining parts and throws BudgetError.
 template <typename Body>
 void parallel(int64_t count, int64_t grain, const Body& body) {
     if (count <= grain) return body(int64_t{0}, count);
@@ -100,7 +100,8 @@ void parallel(int64_t count, int64_t grain, const Body& body) {
     checkTime();
 }
 
-/// Computes C = A B; if not `threads`, on the calling thread. C is incomplete if the deadline passes.
+/// Computes C = A B. If `threads` is false, uses only the calling thread. C is incomplete if the deadline
+/// passes.
 void gemm(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c,
           const Deadline& deadline = Deadline(), bool threads = true);
 

@@ -91,13 +91,13 @@ void addBias(Call& c, Tensor& y) {
     }
 }
 
-// Returns how many windows along an axis have their element k before this pixel.
+// Returns how many windows along an axis have their element k in front of this pixel.
 int64_t windowsBefore(const Window& w, int axis, int64_t k, int64_t pixel) {
     const int64_t reach = pixel + w.before[axis] - k * w.dilation[axis];
     return reach <= 0 ? 0 : std::min(w.out[axis], (reach - 1) / w.stride[axis] + 1);
 }
 
-// Adds the products of a result's weights and its group's channels to the pixels of the result.
+// Computes a channel of the result: adds the products of its weights and the channels of its group to `to`.
 void addWeighted(const Window& w, int64_t channels, const float* from, const float* weight, float* to,
                  const Deadline& deadline) {
     for (int64_t row = 0; row < channels * w.kernel[0] * w.kernel[1] && !deadline.isOver(); ++row) {
@@ -129,7 +129,7 @@ void conv(Call& c) {
     const int64_t depth = checkedProduct<int64_t>(ins, w.kernel[0], w.kernel[1]),
                   pixels = checkedProduct<int64_t>(w.out[0], w.out[1]),
                   size = checkedProduct<int64_t>(ins, w.in[0], w.in[1]), rows = outs / groups;
-    constexpr int64_t kFewRows = 4;  // whose products take less time than columns
+    constexpr int64_t kFewRows = 4;  // with fewer rows, direct products are faster than a matrix of columns
     if (rows < kFewRows) {
         const Deadline deadline;
         parallel(y.size() > 0 ? x.shape()[0] * outs : 0, 1, [&](int64_t begin, int64_t end) {
@@ -177,7 +177,7 @@ Window transposedWindow(Call& c, const Shape& x, const Shape& weight) {
     return w;
 }
 
-// Adds each column to the pixels of its window. Windows overlap, so each thread has its own channels.
+// Adds each column to the pixels of its window. Windows overlap, so each thread adds to different channels.
 void addColumns(const Window& w, int64_t channels, const float* columns, float* to) {
     const int64_t area = checkedProduct<int64_t>(w.kernel[0], w.kernel[1]),
                   pixels = checkedProduct<int64_t>(w.out[0], w.out[1]);

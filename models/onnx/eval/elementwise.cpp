@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 15;
 
-// Returns an operator from a function of many values: f(inputs, outputs, count).
+// Returns the unary operator that calls f(inputs, outputs, count) for many values at once.
 template <typename F>
 Operator unaryRows(F f) {
     return [f](Call& c) {

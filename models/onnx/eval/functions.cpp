@@ -10,7 +10,8 @@ namespace {
 template <typename Floats>
 constexpr int kLanes = sizeof(Floats) / sizeof(float);
 
-// Integers and doubles, as many as floats. GCC 12 takes a vector's size for 1 if it depends on a parameter.
+// Vectors with as many integers or doubles as a vector has floats. They are listed, because GCC 12 takes a
+// vector's size for 1 if it depends on a template parameter.
 typedef uint32_t Bits4 __attribute__((vector_size(16)));
 typedef uint32_t Bits8 __attribute__((vector_size(32)));
 typedef uint32_t Bits16 __attribute__((vector_size(64)));
@@ -25,7 +26,7 @@ using Bits = AsMany<Floats, Bits4, Bits8, Bits16>;
 template <typename Floats>
 using Doubles = AsMany<Floats, Doubles4, Doubles8, Doubles16>;
 
-// x becomes exp(x). Values must not be above 0.
+// Replaces x by exp(x). No value may be above 0.
 template <typename Floats>
 [[gnu::always_inline]] inline void exponential(Floats& x) {
     constexpr float kRound = 12582912;  // 1.5 * 2^23: adding this leaves the rounded number in the low bits
@@ -44,8 +45,8 @@ template <typename Floats>
     x = x < -87.f ? zero : y * scale;
 }
 
-// x becomes erf(x): below 1 by x times a polynomial of its square, above by 1 - exp(-p(|x|)). Both
-// polynomials have the least largest error of their degree. From 4 on, the result is 1 in f32.
+// Replaces x by erf(x). If |x| < 1, this is x + x * p(x^2), else 1 - exp(-q(|x|)) with the sign of x. Both
+// polynomials have the smallest maximum error of their degree. From |x| = 4 on, the result is 1 in f32.
 template <typename Floats>
 [[gnu::always_inline]] inline void errorFunction(Floats& x) {
     const Floats zero{}, four = zero + 4, one = zero + 1;
@@ -68,7 +69,7 @@ template <typename Floats>
     x = x < 0 ? -result : result;
 }
 
-// Calls visit(vector, how many of its values count, position) for each part of a row.
+// Calls visit(vector, number of valid values in it, position) for each vector of a row.
 template <typename Floats, typename Visit>
 [[gnu::always_inline]] inline void overVectors(const float* x, int64_t count, const Visit& visit) {
     Floats values{};
@@ -112,7 +113,7 @@ template <typename Floats>
         });
 }
 
-// The functions for one width of vectors.
+// The functions for a vector width.
 struct Functions {
     double (*exponentials)(const float* x, float* y, int64_t count, float top);
     void (*errorFunctions)(const float* x, float* y, int64_t count);

@@ -1,4 +1,4 @@
-// Functions of many values, computed in vectors as wide as the processor's.
+// Functions that compute many values at once, in vectors as wide as the processor's.
 #pragma once
 
 #include <cstdint>

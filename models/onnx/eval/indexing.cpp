@@ -43,7 +43,7 @@ void gather(Call& c) {
     });
 }
 
-// Returns the number of the element that entry k of the indices picks in a tensor of this shape.
+// Returns the flat index, in a tensor of this shape, of the element that entry k of `indices` picks.
 int64_t elementAt(const Tensor& indices, int64_t k, int axis, const Shape& shape,
                   const List<int64_t>& steps) {
     int64_t rest = k, position = 0;

@@ -8,7 +8,7 @@
 namespace mpm::models {
 namespace {
 
-// Returns the number of special tokens of an image. Each window has special tokens of its own.
+// Returns the number of special tokens of an image. Each window has separate special tokens.
 int64_t specialRows(const Node& node) {
     const int64_t special = node.getInt("special_tokens", 1);
     const List<int64_t> window = node.getInts("window"), grid = node.getInts("grid");

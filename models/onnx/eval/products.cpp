@@ -17,7 +17,7 @@ Tensor batched(const Tensor& a, const Tensor& b, const Shape& shape) {
     const int64_t rows = checkedProduct<int64_t>(count, m);
     if (b.size() == checkedProduct<int64_t>(k, n) && count > 1 &&
         a.size() == checkedProduct<int64_t>(rows, k)) {
-        gemm(rows, n, k, a.f(), b.f(), y.writeF());  // all pairs have the same b: a single tall product
+        gemm(rows, n, k, a.f(), b.f(), y.writeF());  // all b are equal, so a single product is enough
         return y;
     }
     const auto sa = broadcastStrides(Shape(a.shape().begin(), a.shape().end() - 2), lead);

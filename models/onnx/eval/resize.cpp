@@ -16,7 +16,7 @@ bool isOld(const Call& c) {
 }
 
 struct Taps {
-    std::vector<int64_t> index;  // `each` indices for a result, clamped to the axis
+    std::vector<int64_t> index;  // for each result, `each` indices, clamped to the axis
     std::vector<double> weight;
     int64_t each = 1;
     Held held;

@@ -1,5 +1,6 @@
 // Input sizes, and the shapes of a graph's values for these sizes. If the batch is dynamic, there are shapes
-// for two batch sizes: an axis with two lengths is the batch, and a value that differs must not be folded.
+// for two batch sizes. An axis whose length differs is the batch, and a value that differs must not be
+// folded.
 #pragma once
 
 #include <opencv2/core.hpp>
@@ -11,7 +12,7 @@ namespace mpm::models {
 /// Returns the inputs of the graph: an image of this shape, then the other inputs, with the image's batch.
 List<Tensor> inputsFor(const Graph& graph, const Shape& image);
 
-/// Returns the reason why an output of the graph cannot be inferred; empty if all can.
+/// Returns the reason why an output of the graph cannot be inferred; empty if all outputs can be inferred.
 std::string problemOf(const Graph& graph, const Inferred& inferred);
 
 struct Binding {

@@ -1,5 +1,5 @@
-// Vectors as wide as the registers of the instruction sets. Functions take them by reference or inline,
-// because wider vectors have no registers to be passed in.
+// Vectors as wide as the registers of the instruction sets. Functions that use them are inline or take
+// references, because a vector wider than the registers cannot be passed in registers.
 #pragma once
 
 #include <cstring>
@@ -10,7 +10,7 @@ typedef float Floats4 __attribute__((vector_size(16)));
 typedef float Floats8 __attribute__((vector_size(32)));
 typedef float Floats16 __attribute__((vector_size(64)));
 
-/// Loads a vector from any address. If a whole array of vectors were copied, the compiler would keep the
+/// Loads a vector from any address. If an array of vectors were copied at once, the compiler would keep the
 /// array in memory.
 template <typename Floats>
 [[gnu::always_inline]] inline void load(const float* from, Floats& value) {

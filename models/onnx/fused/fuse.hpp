@@ -5,17 +5,18 @@
 
 namespace mpm::models {
 
-/// Writes encoders and embeddings as operators of domain mpm. Throws Refusal if that is impossible.
+/// Writes encoders and embeddings as operators of domain mpm. Throws Refusal if these operators cannot
+/// express an encoder.
 void fuse(State& state, const Merging& merging);
 
 /// Adapts the model to the input size of `to`. Must be called after fuse(). Resizes position embeddings
-/// (bicubic with antialiasing, as in timm; bilinear, as in Segmenter, if each pixel gets scores), computes
-/// rotary tables of a known formula again, and changes constants that contain the size. Adds assumptions to
-/// `notes`. Throws Refusal if a node cannot be adapted.
+/// (bicubic with antialiasing, as in timm; bilinear, as in Segmenter, if each pixel gets scores), recomputes
+/// rotary tables that follow a known formula, and changes constants that contain the size. Adds assumptions
+/// to `notes`. Throws Refusal if a node cannot be adapted.
 void changeImageSize(State& state, const Binding& to, std::vector<std::string>& notes);
 
-/// Must be called last. Declares inputs and outputs, and writes the rest of the graph in operators of
-/// OpenCV 4.6 or domain mpm. If an operator has no equivalent, throws Refusal, which names the node.
+/// Must be called last. Declares inputs and outputs, and writes all other nodes as operators of OpenCV 4.6 or
+/// domain mpm. If an operator has no equivalent, throws Refusal, which names the node.
 void finishFused(State& state);
 
 /// Changes the merging of a model of the form `fused`. Must be called instead of the functions above.

@@ -58,7 +58,7 @@ public:
     }
 
     Shapes run() {
-        // Node by node, adapts the constants and then infers the outputs.
+        // In graph order, adapts the constants of each node and then infers the node's outputs.
         m_new.dynamic = m_to.dynamicBatch;
         start(m_new.at, m_to.inputs);
         if (m_new.dynamic) start(m_new.other, m_to.otherInputs);
@@ -100,7 +100,7 @@ private:
     List<Tensor> evaluated(const Node& node, const List<Tensor>& inputs) const {
         try {
             return evaluateNode(m_graph, node, inputs);
-        } catch (const Refusal& refusal) {  // a valid node, but only at the export's size
+        } catch (const Refusal& refusal) {  // the node works only at the export's size
             throw Refusal(std::string("the model holds its size (") + refusal.what() + ")" + kHint);
         }
     }
@@ -130,8 +130,8 @@ private:
                            [this](int64_t d) { return d == m_from.count() && d > 1; });
     }
 
-    // Returns how many rows of `tokens`, a segment's output or a Slice of it, are in front of the image
-    // tokens and how many are behind.
+    // `tokens` is a segment's output or a Slice of it. Returns how many of its rows are in front of the image
+    // tokens, and how many are behind.
     std::pair<int64_t, int64_t> othersIn(int tokens) const {
         const Node* node = m_graph.nodeOf(tokens);
         int64_t skipped = 0;
@@ -181,8 +181,8 @@ private:
         return resizedPositions(image, m_from, m_grid, !segments());
     }
 
-    // Adds a note that positions are interpolated, perhaps for the second time: an exporter that folds
-    // constants may have done so, which the file does not show.
+    // Adds a note that positions are interpolated. An exporter that folds constants may have interpolated
+    // them before, which the file does not always show. The note says so.
     void noteInterpolation(const Tensor& image) {
         bool varies = false;
         for (int64_t k = image.dim(1); k < image.size(); ++k)
@@ -200,8 +200,8 @@ private:
             m_notes.push_back(note);
     }
 
-    // Adapts a table for tokens that are not exactly the patches. Their rows must be equal; the new table
-    // repeats the row for each token.
+    // Adapts a table for tokens that are not exactly the patches. All table rows of these tokens must be
+    // equal; the new table repeats this row for each token.
     void patchConstantRows(Node& node, const Tensor& table) {
         const Shape& shape = newShape(node.inputs[0]);
         const int64_t first = node.getInt("first", 0), width = table.dim(1), before = rowsRead(node),
@@ -225,7 +225,7 @@ private:
         if (node.has("patches")) node.set("patches", now);
     }
 
-    // Whether the first output has scores for every pixel.
+    // Whether output 0 has scores for every pixel.
     bool segments() const {
         const Shape& out = m_old.of(m_graph.outputs[0].value);
         return out.size() == 4 && out[2] == m_fromSize.height && out[3] == m_fromSize.width;
@@ -324,7 +324,7 @@ private:
             sizes[k] = toImage ? (k == 2 ? m_to.size.height : m_to.size.width) : scaled / from[k];
         }
         node.inputs[3] = kAbsent;
-        // Writes scales, because sizes would include the batch.
+        // Writes scales instead of sizes, because sizes would fix the batch.
         List<float> scales(sizes.size(), 1.f);
         for (size_t k = 2; k < sizes.size(); ++k) {
             scales[k] = static_cast<float>(sizes[k]) / static_cast<float>(now[k]);
@@ -336,8 +336,8 @@ private:
             m_graph.addConstant("scales", Tensor::floats({static_cast<int64_t>(scales.size())}, scales));
     }
 
-    // Whether an index along an axis must be behind the patches. False if they may begin there, because as
-    // many special tokens may be in front.
+    // Whether an index along an axis must be behind the patches. If there may be so many special tokens in
+    // front that the patches begin at this index, returns false.
     bool isBehindPatches(int64_t place, int64_t extent) const {
         int64_t before = 0;
         for (const Node& node : m_graph.nodes)

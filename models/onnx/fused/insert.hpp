@@ -12,12 +12,12 @@
 
 namespace mpm::models {
 
-/// Replaces each encoder by an MpmEncoder. The backbone merges as in `merging`. Throws Refusal if that is
-/// impossible.
+/// Replaces each encoder by an MpmEncoder. The backbone merges as in `merging`. Throws Refusal if an
+/// MpmEncoder cannot express an encoder.
 void insertEncoders(State& state, const Merging& merging);
 
-/// Writes MpmEmbed operators instead of nodes that only turn patches into rows, put special tokens in front
-/// and add position embeddings.
+/// Replaces nodes that turn patches into rows, put special tokens in front and add position embeddings by
+/// MpmEmbed operators.
 void insertEmbeddings(State& state);
 
 /// Replaces each gather with computed indices by an MpmGatherRows.
@@ -27,9 +27,9 @@ void pickRows(State& state);
 void fusePatchProjections(State& state);
 
 /// Connects the MpmEncoder of an encoder with windows. Returns the operator's input tokens. `outputs`: the
-/// operator's output for each tap. Replaces each value that has a tap's image tokens in raster order by that
-/// output. If other nodes read the tap, computes the tap from the output; throws Refusal if that is
-/// impossible.
+/// operator's output for each tap. If a value has the image tokens of a tap in raster order, replaces the
+/// value by this output. If other nodes read the tap, computes the tap from the output, or throws Refusal if
+/// that is impossible.
 int connectWindows(State& state, const EncoderSpec& encoder, const List<int>& outputs);
 
 struct PatchGrid {
@@ -44,12 +44,13 @@ struct ResizedRope {
 
 /// Computes rotary tables for the grid `to`. `rope` has the tables [heads or 1, rows, head size] of the grid
 /// `from`. Keeps rows of angle 0 before and after the rows of image tokens. Throws Refusal if no known
-/// formula gives `rope` (to about 1e-5, or the rounding of f16), or if several do, but differ for `to`. If
-/// they differ only in the scale of patch centres, returns a note instead.
+/// formula gives `rope` (to about 1e-5, or the rounding of f16), or if several formulas give `rope` but
+/// different tables for `to`. If these formulas differ only in the scale of patch centres, returns a note
+/// instead.
 ResizedRope resizedRope(const Rope& rope, const PatchGrid& from, const PatchGrid& to);
 
 /// `rows`: the position embeddings [patches, width] of the grid `from`. If a Resize of the export gave
-/// `rows`, perhaps with a number added to each column, computes `rows` in the same way for the grid `to`.
+/// `rows`, perhaps with a number added to each column, computes the rows for the grid `to` in the same way.
 std::optional<Tensor> ownPositions(const List<ResizedTable>& tables, const Tensor& rows,
                                    const PatchGrid& from, const PatchGrid& to);
 
@@ -60,21 +61,21 @@ struct QueryOutputs {
 };
 std::optional<QueryOutputs> queryOutputs(const Graph& graph);
 
-/// Replaces the scores of the first output by class ids. If a resize gives the scores, it also computes the
+/// Replaces the scores of output 0 by class ids. If a resize gives the scores, the resize also computes the
 /// argmax. If the outputs are masks and classes of queries, replaces the masks by class ids at image size.
 void outputLabels(Graph& graph);
 
-/// If the scores of the first output come from masks and classes of queries, replaces them by class ids from
-/// an MpmMaskLabels. Checks only the kinds of nodes, because the proof compares the labels.
+/// If the scores of output 0 come from masks and classes of queries, replaces them by class ids from an
+/// MpmMaskLabels. Checks only the kinds of nodes, because the proof compares the labels.
 bool labelQueryScores(Graph& graph);
 
-/// Replaces the nodes of each GELU (with an Erf or Tanh) by a single Gelu. Recognises a GELU by its results
-/// for some inputs, so the order of nodes does not matter. Must be called before lower().
+/// Replaces the nodes of each GELU (with an Erf or Tanh) by a single Gelu. Recognises a GELU by evaluating
+/// its nodes at some inputs, so the order of nodes does not matter. Must be called before lower().
 void joinActivations(Graph& graph, const Shapes& shapes);
 
-/// In a lowered graph, removes the transposes that put channels last for norms, linear layers and functions,
-/// which then work on axis 1. Moves activations into the transposed convolutions in front of them and, if the
-/// graph needs domain version 3, into linear layers.
+/// In a lowered graph, removes the transposes that put channels last for norms, linear layers and functions.
+/// These operators then work on axis 1. Moves activations into the transposed convolutions in front of them
+/// and, if the graph needs domain version 3, into linear layers.
 void joinLayers(Graph& graph);
 
 /// Returns the activation that a layer in front of the node can compute instead; empty if there is none.
@@ -86,7 +87,7 @@ std::string activationOf(const Node& node);
 /// narrow encoders to f32 if the precision is i8.
 void joinConvolutions(Graph& graph);
 
-/// Writes the graph in operators of OpenCV 4.6 or domain mpm. If an operator has no equivalent, throws
+/// Writes all nodes as operators of OpenCV 4.6 or domain mpm. If an operator has no equivalent, throws
 /// Refusal, which names the node.
 void lower(State& state);
 

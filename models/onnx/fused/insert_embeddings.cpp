@@ -20,7 +20,7 @@ struct Embedding {
 
 class EmbeddingFinder {
 public:
-    /// `partly`: whether the first rows of the source may be unused, if the source is rows of tokens.
+    /// `partly`: if the source is rows of tokens, whether the embedding may leave out the first rows.
     EmbeddingFinder(const Graph& graph, const Shapes& shapes, int value, bool partly)
         : m_shapes(shapes), m_value(value), m_partly(partly) {
         m_traced = trace(graph, shapes.at, value);

@@ -81,8 +81,8 @@ private:
         }
     }
 
-    // Returns the table's rows of image tokens. Throws Refusal if other rows rotate their tokens (differ from
-    // `identity`).
+    // Returns the table's rows of image tokens. Throws Refusal if another row is not `identity`: an
+    // MpmEncoder rotates only image tokens.
     Tensor imageTable(const Tensor& table, float identity) const {
         if (m_encoder.windows.present())  // has only rows of image tokens
             return table.dim(0) == 1 ? table.reshaped({table.dim(1), table.dim(2)}) : table;
@@ -148,7 +148,8 @@ private:
         if (merging.method != "mpm") m_node.set("method", merging.method);
     }
 
-    // Adds attributes that need domain version 2. A file without them needs only version 1.
+    // Adds the attributes that need domain version 2, if the encoder uses them: without them, a file needs
+    // only version 1.
     void addPlace() {
         if (m_encoder.trailing > 0) m_node.set("trailing_tokens", m_encoder.trailing);
         if (m_encoder.givesMap) m_node.set("map_output", 1);
@@ -165,7 +166,8 @@ private:
     std::optional<NormRule> m_inner;  // rule of the norms inside attention and MLP
 };
 
-// A writer of nodes between the operator and an export whose tokens are not [B, T, D].
+// Writes the nodes between an MpmEncoder, whose tokens are [B, T, D], and an export with another layout of
+// tokens.
 class Stream {
 public:
     Stream(Graph& graph, const Shapes& shapes, const EncoderSpec& encoder)
@@ -184,7 +186,7 @@ public:
                        m_graph.addValue("tokens"));
     }
 
-    /// Computes `value` from the operator's output, and returns the value that this output must be.
+    /// Writes nodes that compute `value` from an output of the operator. Returns this output.
     int leave(int value) {
         if (plain()) return value;
         const int inside = m_graph.addValue("tokens.restored");
@@ -210,7 +212,7 @@ private:
     }
 
     int reshape(int from, const Shape& shape, int to) {
-        // lower() keeps nodes of domain mpm.internal.
+        // The domain mpm.internal makes lower() keep the node.
         m_graph.add("Reshape", {from, m_graph.addConstant("shape", Tensor::vector(shape))}, to,
                     "mpm.internal");
         return to;
@@ -235,7 +237,7 @@ void insertWindowed(State& state, const EncoderSpec& encoder, const Merging& mer
 
 void insertEncoders(State& state, const Merging& merging) {
     Graph& graph = state.graph;
-    int map = kAbsent;  // of the last encoder; encoders are in the order of their chain
+    int map = kAbsent;  // of the previous encoder; encoders are in the order of their chain
     for (const EncoderSpec& encoder : state.match.encoders) {
         if (encoder.windows.present()) {
             insertWindowed(state, encoder, merging);

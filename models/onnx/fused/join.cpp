@@ -53,7 +53,8 @@ private:
         }
     }
 
-    // Returns the values that are at most kSteps nodes in front of `value` or, if `forwards`, behind it.
+    // Returns the values that are at most kSteps nodes in front of `value` or, if `forwards` is true, behind
+    // `value`.
     List<int> reached(int value, bool forwards) const {
         List<int> all{value}, edge{value};
         for (int step = 0; step < kSteps; ++step) {
@@ -95,7 +96,7 @@ private:
         if (!result || result->size() != count) return false;
         for (int64_t k = 0; k < count; ++k) {
             const float expected = kActivations[tanh ? 1 : 0].of(activationProbes()[k]);
-            // A GELU with constants in half precision exceeds this tolerance, so its nodes remain.
+            // The tolerance excludes a GELU with constants in half precision, so its nodes remain.
             if (!(std::abs(result->f()[k] - expected) <= 1e-5f * std::max(1.f, std::abs(expected))))
                 return false;
         }
@@ -127,8 +128,8 @@ private:
     Rewriter m_rewriter;
 };
 
-// Slices and Concats of single entries of the last axis, such as the even entries of a row, take OpenCV
-// nanoseconds for each entry. Replaces such an axis by a first axis, with an MpmTranspose.
+// OpenCV is slow at Slices and Concats of single entries of the last axis, such as the even entries of a row.
+// Moves such a last axis to the front with an MpmTranspose.
 class ThinAxes {
 public:
     explicit ThinAxes(Graph& graph) : m_graph(graph), m_rewriter(graph) {}
@@ -146,16 +147,16 @@ public:
 
 private:
     static constexpr int64_t kLeast = 1 << 10;  // smaller values are copied in microseconds
-    static constexpr int64_t kMostEntries = 4;  // of a row: more are cheaper to slice
+    static constexpr int64_t kMostEntries = 4;  // of a row: with more entries, a Slice is faster
 
-    // Returns the sizes that a Reshape gives to the value; empty if they are not known, or few elements.
+    // Returns the sizes that a Reshape gives to the value; empty if they are unknown or the value is small.
     List<int64_t> sizesOf(int value) const {
         const Node* node = m_graph.nodeOf(value);
         if (!node || !node->is("Reshape") || !m_graph.isConstant(node->inputs[1])) return {};
         List<int64_t> sizes = m_graph.constant(node->inputs[1]).toInts();
         int64_t elements = 1;
         for (const int64_t size : sizes) {
-            if (size == 0) return {};  // the size of the input
+            if (size == 0) return {};  // 0 stands for the size of the input
             if (size > 0 && elements < kLeast)
                 elements *= std::min(size, kLeast);  // fits: below kLeast twice
         }
@@ -244,7 +245,8 @@ public:
     }
 
 private:
-    // Keeps one of several equal Reshapes, because OpenCV copies the value for each.
+    // If several Reshapes of a value give the same shape, keeps a single Reshape, because OpenCV copies the
+    // value for each.
     void shareReshapes() {
         std::map<std::pair<int, List<int64_t>>, int> known;
         for (Node& node : m_graph.nodes) {
@@ -257,7 +259,7 @@ private:
         m_rewriter.refresh();
     }
 
-    // Joins x * sigmoid(x).
+    // Replaces x * sigmoid(x) by an MpmFunction.
     void joinSilus() {
         for (const Node& sigmoid : m_graph.nodes) {
             const int user = sigmoid.is("Sigmoid") ? m_rewriter.soleUser(sigmoid.outputs[0]) : kAbsent;

@@ -4,8 +4,8 @@ namespace mpm::models {
 
 namespace {
 
-// If a Slice crops the resized scores, because the model pads the image, makes the resize compute only the
-// remaining part.
+// If the model pads the image, a Slice crops the resized scores. Makes the resize compute only the part that
+// the Slice keeps.
 void cropWhileResizing(Graph& graph) {
     const Port& port = graph.outputs[0];
     const List<List<int>> users = graph.users();

@@ -34,7 +34,8 @@ void Lowering::run() {
     if (m_selects) takeSizesAsFloats();
     rewrite(&Lowering::lowerNode);
     if (m_selects) giveIntegers();
-    // Writes these operators only if the model needs their domain version anyway.
+    // Writes an MpmTranspose or MpmMaskedSoftmax only if the model needs the operator's domain version
+    // anyway.
     if (domainVersion(m_graph) > 1) rewrite(&Lowering::ownTranspose);
     if (domainVersion(m_graph) > 2) rewrite(&Lowering::ownSoftmax);
     if (domainVersion(m_graph) > 2 && !m_selects) followEncoder();
@@ -189,7 +190,7 @@ int Lowering::oneImage(int value) {
     while (axis < shape.size() && !m_shapes.isBatch(value, axis))
         ++axis;
     if (axis == shape.size()) return value;
-    const int64_t period = m_shapes.other.values[value].shape()[axis] - shape[axis];  // per image
+    const int64_t period = m_shapes.other.values[value].shape()[axis] - shape[axis];  // length for each image
     int64_t inner = period;
     for (size_t k = axis + 1; k < shape.size(); ++k)
         inner = checkedProduct<int64_t>(inner, shape[k]);
@@ -358,7 +359,7 @@ void Lowering::reduce() {
         emit("Reshape", "", {in(0), ints({0, 1, -1})}, value);
         axes = {2};
     }
-    // With keepdims, all versions of OpenCV give the same. The Reshape then removes the axes.
+    // With keepdims, all versions of OpenCV give the same shape. The Reshape then removes the reduced axes.
     const int kept = fresh(".kept");
     emit(m_node->op, "", {value}, kept).set("axes", axes).set("keepdims", 1);
     reshapeLike(kept, in(0));

@@ -8,8 +8,8 @@ namespace mpm::models {
 
 namespace {
 
-// Kinds of convolutions (as in heads) that MpmConv computes 1.2 to 3 times as fast as OpenCV 4.6: f32,
-// AVX-512, bench/conv_bench.cpp (docs/internals/performance.md). Small convolutions remain OpenCV's.
+// Kinds of convolutions, typical of heads, that MpmConv computes 1.2 to 3 times as fast as OpenCV 4.6 in f32
+// with AVX-512 (bench/conv_bench.cpp, docs/internals/performance.md). Small convolutions remain OpenCV's.
 struct OwnKind {
     int64_t kernel, mostStride;
     int64_t leastChannels, leastOuts;  // in each group
@@ -75,7 +75,7 @@ void Lowering::convolution() {
 namespace {
 
 // Whether the output is exactly `strides` times as large as the input. A kernel may be larger than the stride
-// if padding removes the rest.
+// if padding removes the excess.
 bool isUpscaling(const Node& node, const Tensor& weight) {
     const List<int64_t> strides = listOr(node, "strides", {1, 1}), pads = listOr(node, "pads", {0, 0, 0, 0}),
                         dilations = listOr(node, "dilations", {1, 1}),
@@ -97,7 +97,7 @@ bool isUpscaling(const Node& node, const Tensor& weight) {
 }  // namespace
 
 void Lowering::convTranspose() {
-    const Tensor weight = known(1);  // a copy, because constants are added
+    const Tensor weight = known(1);  // a copy: addConstant() may move the tensors
     const Node old = *m_node;
     if (!isUpscaling(old, weight)) return convolution();
     const List<int64_t> window = listOr(old, "strides", {1, 1}), pads = listOr(old, "pads", {0, 0, 0, 0}),

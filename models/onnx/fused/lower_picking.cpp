@@ -33,7 +33,7 @@ void Lowering::gather() {
     pick(axis, 1, index);
 }
 
-// Each place is given by several indices, along different axes.
+// Each picked place has several indices, for consecutive axes.
 void Lowering::gatherND() {
     const int64_t axis = m_node->getInt("batch_dims", 0);
     Shape rows = shapeOf(in(1));
@@ -83,7 +83,7 @@ void Lowering::pick(int64_t axis, int64_t depth, const List<int64_t>& places) {
     }
     const int cut = fresh(".cut");
     emitPicked(from, cut, axis, places);
-    // The slice keeps the axis that the gather may remove.
+    // The slice keeps the axis, but the gather may remove it.
     reshapeLike(cut, in(0));
 }
 
@@ -127,7 +127,7 @@ void Lowering::lookUp() {
     if (!isFloat) emit("Cast", "", {shaped}, out()).set("to", 7);
 }
 
-// Finds the largest (or smallest) value and its index, or several values in order.
+// If k is 1, finds the largest (or smallest) value and its index; else finds the best k values in order.
 void Lowering::topK() {
     const int64_t axis = m_node->axis(-1, shapeOf(in(0)).size());
     const bool largest = m_node->getInt("largest", 1) != 0;

@@ -62,7 +62,7 @@ void Lowering::bestOf(int64_t axis, bool largest, int64_t count) {
     }
     const int values = fresh(".best"), indices = fresh(".places"), numbers = fresh(".numbers");
     emit("MpmTopK", "mpm", {scores}, values).set("k", count).outputs.push_back(indices);
-    // Indices are integers in OpenCV 5.
+    // Casts to f32, because indices are integers in OpenCV 5.
     emit("Cast", "", {indices}, numbers).set("to", 1);
     const int positive = largest ? values : apply("neg", values, fresh(".values"));
     turned.back() = count;
@@ -139,7 +139,7 @@ bool Lowering::sumsRows() {
     return true;
 }
 
-// Repeats by a broadcast if all repeated axes have size 1, else by a Concat for each axis.
+// If all repeated axes have size 1, repeats by a broadcast; else by a Concat for each repeated axis.
 void Lowering::tile() {
     const Shape &from = shapeOf(in(0)), &to = shapeOf(out());
     int value = in(0);
@@ -160,7 +160,7 @@ void Lowering::tile() {
     emit("Reshape", "", {value, ints(List<int64_t>(to.size(), 0))}, out());
 }
 
-// Rejects the operator unless the graph selects by score or has several inputs.
+// Throws Refusal if the graph neither selects by score nor has several inputs.
 void Lowering::needSelection() const {
     if (!m_selects) fail("is not available in OpenCV 4.6 and has no equivalent");
 }
@@ -219,7 +219,8 @@ void Lowering::choose() {
     compute("max", first, second, out());
 }
 
-// Computes x * condition + y * (1 - condition). In a constant x or y, elements that are not chosen become 0.
+// Computes x * condition + y * (1 - condition). If x or y is constant, sets its elements that are not chosen
+// to 0.
 void Lowering::where() {
     const int condition = oneImage(in(0));
     if (!m_graph.isConstant(condition)) return choose();
@@ -231,7 +232,7 @@ void Lowering::where() {
         return ranked(m_graph.addConstant("chosen", Tensor::floats(c.shape(), w)), shapeOf(out()).size());
     };
     int parts[2];
-    Shape computed = m_graph.constant(condition).shape();  // of the branches that are not constant
+    Shape computed = m_graph.constant(condition).shape();  // shape of condition and computed parts, broadcast
     for (int k = 0; k < 2; ++k) {
         const int branch = asNumbers(in(1 + k));
         if (m_graph.isConstant(branch)) {
@@ -251,7 +252,7 @@ void Lowering::where() {
         const List<float> values = m_graph.constant(parts[1]).toFloats();
         if (std::all_of(values.begin(), values.end(), [](float v) { return v == 0; }) &&
             elementCount(computed) == elementCount(shapeOf(out())) && shapeOf(out()).size() > 0) {
-            // A single 0 is enough, because nothing is added.
+            // The constant adds nothing, so a single 0 is enough.
             parts[1] = m_graph.addConstant("nothing", Tensor::floats(Shape(1, 1)));
         }
         parts[1] = ranked(parts[1], shapeOf(out()).size());
@@ -259,7 +260,7 @@ void Lowering::where() {
     compute("add", parts[0], parts[1], out());
 }
 
-// Leaves out parts without elements, because OpenCV cannot join them.
+// Omits parts without elements, because OpenCV cannot join them.
 void Lowering::concat() {
     const auto isEmpty = [&](int value) {
         return value < static_cast<int>(m_shapes.at.values.size()) && m_shapes.at.values[value].size() == 0;

@@ -1,5 +1,5 @@
-// A class that writes the graph around the encoder in operators of OpenCV 4.6 or domain mpm. For lower*.cpp
-// only.
+// Writes the graph around the encoder as operators of OpenCV 4.6 or domain mpm. Only lower*.cpp may include
+// this header.
 #pragma once
 
 #include <map>
@@ -22,8 +22,8 @@ private:
     void rewrite(Method write);
     void lowerNode();
 
-    // Whether the values of all outputs are known from the shapes. Such a node is not written, because other
-    // nodes use the known values.
+    // Whether the values of all outputs are known from the shapes. If so, the node is not written, because
+    // other nodes use the known values.
     bool followsFromShapes() const;
 
     // Throws Refusal if a node reads a value that no written node gives.
@@ -37,25 +37,26 @@ private:
     int ints(const List<int64_t>& values);
     void keep() { m_graph.nodes.push_back(*m_node); }
 
-    // Writes a Reshape, which copies the values in every version of OpenCV.
+    // Copies the input to the output by a Reshape, which works in every version of OpenCV.
     void pass() { emitReshape(in(0), out(), shapeOf(in(0))); }
     void reshape() { emitReshape(in(0), out(), shapeOf(in(0))); }
 
-    // Writes a Reshape to the shape of `to`. The batch axis is copied from `from` (0) if possible, else
-    // computed (-1).
+    // Writes a Reshape to the shape of `to`. The size of the batch axis is 0 (copied from `from`) if
+    // possible, else -1 (computed).
     void emitReshape(int from, int to, const Shape& source);
 
     // Reshapes `value`, which has the batch axes of `source`, to the shape of the node's output.
     void reshapeLike(int value, int source);
 
-    // If a known value is the same for every image, returns it as a constant for a single image; else
+    // If a known value is the same for every image, returns a constant for a single image; else returns
     // `value`.
     int oneImage(int value);
     void matMul();
     void arithmetic();
     void emitArithmetic(int a, int b, bool reversed);  ///< `reversed`: b is the left operand
 
-    // Adds leading axes of size 1 up to `rank` (at least 2), because OpenCV 4.x turns vectors into columns.
+    // Gives a constant at least `rank` (and 2) axes, because OpenCV 4.x turns vectors into columns. Adds
+    // leading axes of size 1.
     int ranked(int constant, size_t rank);
     void function();
     void linear() { emit("MpmLinear", "mpm", m_node->inputs, out()); }
@@ -66,7 +67,7 @@ private:
     // In a lowered graph, replaces a Transpose by an MpmTranspose or a Reshape.
     void ownTranspose();
     void ownSoftmax();
-    // In a lowered graph, lets linear layers of many rows compute in the precision of the encoder.
+    // In a lowered graph, makes linear layers of many rows compute in the precision of the encoder.
     void followEncoder();
     void emitSlice(int from, int to, int64_t axis, int64_t start, int64_t end);
     void emitPicked(int from, int to, int64_t axis, const List<int64_t>& index);
@@ -90,14 +91,14 @@ private:
     void tile();
     void where();
     void choose();  // for a Where with a computed condition
-    // The next functions write conditions as 1 and 0.
+    // In the next functions, conditions are f32 values: 1 for true, 0 for false.
     void needSelection() const;
     void compareNumbers();
     void combineConditions();
     int asNumbers(int value);
     int numbered(float value);
     void concat();
-    // Computes a / b, rounded towards zero; for a Mod, the remainder.
+    // Computes a / b, rounded towards zero; if the node is a Mod, computes the remainder.
     void integerQuotient(int a, int b);
     /// Writes an MpmArithmetic to `output`, or to a new value, named after the node's output.
     Node& compute(const std::string& operation, int a, int b, int output);
@@ -105,8 +106,8 @@ private:
     int apply(const std::string& function, int a, int output);  ///< returns `output`
     int fresh(const char* part);  ///< adds a value, named after the node's output
 
-    // Convert integer inputs and outputs, because in a graph that selects by score, operators pass computed
-    // integers as f32.
+    // Convert the graph's integer inputs and outputs: in a graph that selects by score, computed integers are
+    // f32.
     void takeSizesAsFloats();
     void giveIntegers();
 
@@ -119,7 +120,7 @@ private:
     void resize();
     void gridSample();
     void convolution();
-    /// Whether an MpmConv is faster.
+    /// Whether an MpmConv is faster than OpenCV's convolution.
     bool takesOwnConvolution(const Tensor& weight) const;
     void ownConvolution();
     List<int> convolved(int weight) const;

@@ -8,7 +8,7 @@
 namespace mpm::models {
 namespace {
 
-// The axes of a table, [1, width, rows, columns] or [1, rows, columns, width]. The first may be absent.
+// The axes of a table, [1, width, rows, columns] or [1, rows, columns, width]. A table may lack axis 0.
 struct TableAxes {
     int64_t width = 0, rows = 0, columns = 0;
 };
@@ -30,7 +30,7 @@ List<float> rowsOf(const Tensor& table, const TableAxes& axes) {
     return (widthLast ? table : table.reshaped({width, table.size() / width}).transposed()).toFloats();
 }
 
-// If `rows` is `found` with a number added to each column, returns these numbers; else an empty list.
+// If adding a number to each column of `found` gives `rows`, returns these numbers; else an empty list.
 List<float> shiftOf(const List<float>& found, const List<float>& rows, int64_t width) {
     float largest = 0;
     for (float value : rows)
@@ -43,8 +43,8 @@ List<float> shiftOf(const List<float>& found, const List<float>& rows, int64_t w
     return shift;
 }
 
-// Returns the inputs of the table's Resize for the grid `to`. With scales, extent * scale exceeds the size by
-// the same fraction of a pixel as before.
+// Returns the inputs of the table's Resize for the grid `to`. If the Resize has scales, extent * scale
+// exceeds the new size by the same fraction of a pixel as it exceeded the old size.
 List<Tensor> inputsFor(const ResizedTable& table, const TableAxes& axes, const PatchGrid& to) {
     List<Tensor> inputs = table.inputs;
     const Shape &in = inputs[0].shape(), &out = table.result.shape();

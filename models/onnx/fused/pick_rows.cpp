@@ -11,10 +11,10 @@
 namespace mpm::models {
 namespace {
 
-// The indices of a gather, which nodes may have repeated and reshaped.
+// The indices of a gather. Nodes may have repeated and reshaped them.
 struct Index {
     int root = kAbsent;  // the value that contains each index once
-    Tensor spread;       // numbers of the root's elements, repeated and reshaped like the indices
+    Tensor spread;       // for each index of the gather, the position in the root
 };
 
 class RowPicker {
@@ -55,7 +55,7 @@ private:
         return n == kAbsent ? nullptr : &(*m_old)[n];
     }
 
-    // Goes back to the root through nodes that only repeat or reshape indices.
+    // Goes back to the root, through nodes that only repeat or reshape indices.
     Index indexOf(int value) const {
         List<const Node*> chain;
         Index index{value, {}};
@@ -83,8 +83,8 @@ private:
         return index;
     }
 
-    // Returns for each axis whether the numbers vary along this axis. Empty if they are not in order with
-    // `axis` moved last.
+    // Returns for each axis whether the positions in `spread` vary along it. Returns an empty list if, with
+    // `axis` moved last, the positions do not count up.
     static List<char> varyingAxes(const Tensor& spread, int64_t axis) {
         const Shape& shape = spread.shape();
         List<char> varies(shape.size(), 0);
@@ -199,8 +199,8 @@ private:
         return Tensor::floats(one, values);
     }
 
-    // `order` lists the axes of the data: first `batches` axes of the batch, then the axis of places, then
-    // axes of columns.
+    // `order` lists the axes of the data: `batches` axes of the batch, then the axis of places, then the axes
+    // of columns.
     void write(const Node& node, int root, const List<int64_t>& order, size_t batches, int64_t picked) {
         const Shape& data = shapeOf(node.inputs[0]);
         int64_t batch = 1, columns = 1;

@@ -27,8 +27,8 @@ struct AxisPositions {
 };
 
 // A known formula. The angle of a pair of components (RotaryPair) is the token's position along the pair's
-// axis times the pair's frequency. The formula fixes the frequency of the first pair of each axis; each next
-// frequency has the same ratio to the one before.
+// axis times the pair's frequency. The formula fixes the frequency of the first pair of each axis. The ratio
+// of successive frequencies is constant.
 struct RopeFormula {
     enum class Kind {
         Index,      // i + offset, at every size (Perception Encoder, Llama)
@@ -101,7 +101,8 @@ public:
             }
         }
         // Tables may rotate in the other direction, which gives the same attention. The last pair shows the
-        // direction, because its frequency is the lowest.
+        // direction, because its frequency is the lowest. If its step is negative, changes the sign of all
+        // steps.
         if (m_pairs.back().step >= 0) return;
         m_sign = -1;
         for (RotaryPair& pair : m_pairs)
@@ -123,7 +124,7 @@ public:
         return all;
     }
 
-    // Returns the frequency of every pair if the formula gives the table.
+    // If the formula gives the table, returns the frequency of every pair.
     std::optional<List<double>> fit(const RopeFormula& formula) const {
         List<double> measured(m_pairs.size(), 0.), round(m_pairs.size(), 0.);
         for (int64_t head = 0; head < m_heads; ++head) {
@@ -131,8 +132,8 @@ public:
                 if (!fitAxis(formula, axis(head, columns), measured, round)) return std::nullopt;
             }
         }
-        // First tries frequencies from a base with a single significant digit, because these have none of the
-        // table's rounding errors.
+        // First tries frequencies from a base with a single significant digit, because these frequencies have
+        // no rounding errors of the table.
         if (gives(formula, round)) return round;
         if (gives(formula, measured)) return measured;
         return std::nullopt;
@@ -216,8 +217,8 @@ private:
 
     // Finds the frequencies of an axis. Returns false if the steps do not fit. The formula gives the first
     // frequency. The last frequency is so low that its step is less than half a turn, so the step gives this
-    // frequency. Both frequencies give the constant ratio (but for a rounding of the base to bf16), and so
-    // the whole turns in each step.
+    // frequency. From both frequencies follows the constant ratio, apart from a rounding of the base to bf16.
+    // From the ratio follow the whole turns in each step.
     bool fitAxis(const RopeFormula& formula, const List<size_t>& pairs, List<double>& measured,
                  List<double>& round) const {
         if (pairs.empty()) return false;
@@ -360,7 +361,8 @@ ResizedRope resizedRope(const Rope& rope, const PatchGrid& from, const PatchGrid
     if (rope.cos.dim(2) < 2 || rope.cos.dim(2) % 2) refuseRope("a head has an odd number of components");
     if (from.rows < 2 || from.columns < 2)
         refuseRope("a grid of one row or column does not show their formula");
-    // Rows of other tokens, with angle 0, may be in front and behind: tries all numbers of rows in front.
+    // Rows of special tokens, with angle 0, may be in front of and behind the rows of image tokens. Tries all
+    // possible numbers of rows in front.
     int64_t lead = 0, trail = 0;
     while (lead < rows - count && !rope.turns(lead))
         ++lead;

@@ -203,7 +203,7 @@ private:
     const Shapes& m_shapes;
     const EncoderSpec& m_encoder;
     const Windows& m_windows;
-    std::map<int, int> m_imageRows;  // of each value `tokens`
+    std::map<int, int> m_imageRows;  // key: a value `tokens`; value: its image rows
 };
 
 }  // namespace

@@ -32,10 +32,11 @@ private:
 };
 
 /// The bytes of a tensor in a file next to the model. With links resolved, the file must be in the folder of
-/// `model`, or of the file to which `model` links, because caches keep both as links into a common store.
+/// `model` or of the file to which `model` links: in a cache, both may be links into a common store.
 class ExternalData {
 public:
-    /// Opens the file and checks that it has `expected` bytes. Throws Refusal, also if `model` is empty.
+    /// Opens the file and checks that it has `expected` bytes. Throws Refusal on failure, or if `model` is
+    /// empty.
     ExternalData(const onnx::TensorProto& proto, const std::string& model, std::int64_t expected);
     void read(char* to) const;
 

@@ -167,7 +167,7 @@ private:
         checkTime();
     }
 
-    // Charges the memory of the name and of an entry in every list of values.
+    // Charges the memory that the name and the value's entry in each list take.
     int addValue(const std::string& name) {
         m_graph.held->add(static_cast<int64_t>(2 * name.size() + 400), "the graph");
         return m_graph.addValue(name);
@@ -208,8 +208,8 @@ private:
         m_graph.nodes.push_back(std::move(node));
     }
 
-    // If `proto` refers to an attribute of the call, returns that attribute; null if the call lacks the
-    // attribute, because then the operator's default applies. Otherwise returns `proto`.
+    // If `proto` refers to an attribute of the call, returns the call's attribute, or null if the call lacks
+    // it: the operator's default then applies. Otherwise returns `proto`.
     const onnx::AttributeProto* given(const onnx::AttributeProto& proto, const onnx::NodeProto* call) {
         if (proto.ref_attr_name().empty()) return &proto;
         const onnx::AttributeProto* found = nullptr;
@@ -226,9 +226,9 @@ private:
         return found->second;
     }
 
-    // Returns a copy of `node`, which calls `function`. Its attributes are the function's defaults, then
-    // those of `node`, with references resolved in the outer call. If a name is repeated, the last value is
-    // used.
+    // Returns a copy of `node`, which calls `function`. The copy's attributes are the function's defaults,
+    // then those of `node`; their references are resolved in the outer call. If a name is repeated, the last
+    // value is used.
     onnx::NodeProto resolved(const onnx::NodeProto& node, const onnx::FunctionProto& function,
                              const onnx::NodeProto* call) {
         const onnx::NodeProto& defaults = defaultsOf(function);
@@ -252,7 +252,7 @@ private:
         if (!source) return;
         Attribute attribute;
         m_graph.held->add(checkedSum<int64_t>(source->ByteSizeLong(), proto.name().size(), 400), "the graph");
-        // Attributes of a call are in the copy made by resolved(), not in the model.
+        // Attributes of a call are in the copy made by resolved(), not in the model, so their data is copied.
         const auto owner = source == &proto ? m_model : nullptr;
         if (readAttribute(*source, owner, m_path, attribute))
             node.attributes[proto.name()] = std::move(attribute);

@@ -123,7 +123,7 @@ bool fill(const Field& field, int64_t count, const Elements<To>& to) {
     return true;
 }
 
-// Fills the tensor from typed fields of a TensorProto without raw bytes.
+// If a TensorProto has no raw bytes, fills the tensor from its typed fields (float_data, int64_data ...).
 bool fillFromFields(const Proto& proto, Tensor& tensor) {
     const int64_t count = tensor.size();
     switch (proto.data_type()) {

@@ -1,5 +1,5 @@
-// Steps of reading and writing ONNX files. For sources of this folder only, because the header exposes
-// protobuf.
+// Functions that read and write parts of ONNX files. Only sources of this folder may include this header,
+// because it exposes protobuf.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,8 @@ public:
 private:
     static constexpr int64_t kNodeBytes = 800;  // memory of a node and a value
 
-    // Writes a Concat. For torch.stack (`new_axis`), first gives each part a new axis.
+    // Replaces a ConcatFromSequence by a Concat. For torch.stack (`new_axis`), first gives each part a new
+    // axis.
     void join(size_t n) {
         const Node node = m_graph.nodes[n];
         const Node* list = node.inputs.empty() ? nullptr : m_graph.nodeOf(node.inputs[0]);

@@ -170,7 +170,7 @@ private:
             writeAttribute(key, attribute, *proto.add_attribute());
     }
 
-    // Leaves out the first `skipped` rows.
+    // Adds a constant as an initializer, without its first `skipped` rows.
     void addConstant(int value, onnx::GraphProto& graph, int64_t skipped = 0) {
         if (!m_written.insert(value).second) return;
         Proto& proto = *graph.add_initializer();
@@ -179,8 +179,8 @@ private:
         fill(skipped == 0 ? tensor : withoutRows(tensor, skipped), proto);
     }
 
-    // Copies each output that is also an input, a constant or another output, because the output needs its
-    // own name. Uses Reshape, because OpenCV 4.6 has no Identity.
+    // Copies each output that is also an input, a constant or another output, because each output needs a
+    // separate name. Uses Reshape, because OpenCV 4.6 has no Identity.
     void addCopies(onnx::GraphProto& graph) {
         for (const Port* port : m_copies) {
             if (m_graph.isConstant(port->value)) addConstant(port->value, graph);

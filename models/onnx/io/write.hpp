@@ -12,7 +12,7 @@ namespace mpm::models {
 /// file cannot be written, throws cv::Exception with `name` (default: the path).
 void writeModel(const Graph& graph, const std::string& path, const std::string& name = {});
 
-/// Changes a file atomically, but only the backbone's attributes `method` and `schedule`, the metadata
+/// Changes a file atomically. Changes only the backbone's attributes `method` and `schedule`, the metadata
 /// `mpm.schedule` and the version of the domain mpm. Throws cv::Exception if the file cannot be read or
 /// written.
 void replaceMerging(const std::string& path, const Merging& merging, int version);

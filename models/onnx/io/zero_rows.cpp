@@ -10,7 +10,7 @@ namespace mpm::models {
 
 namespace {
 
-// Whether the node is an MpmEmbed whose table is a constant matrix. Patches of images need whole tables.
+// Whether the node is an MpmEmbed whose table is a constant matrix. An MpmEmbed with `patch` keeps all rows.
 bool hasTable(const Graph& graph, const Node& node) {
     if (node.domain != "mpm" || node.op != "MpmEmbed" || node.has("patch")) return false;
     const int value = node.input(1);

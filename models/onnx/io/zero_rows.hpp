@@ -1,5 +1,5 @@
-// Rows of zeros in front of an MpmEmbed's table: the attribute `zeros` of a file stands for these rows. A
-// graph in memory has whole tables.
+// Rows of zeros at the beginning of an MpmEmbed's table. A file omits them and stores their number in the
+// attribute `zeros`. A graph in memory has the complete tables.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace mpm::models {
 
-/// Returns how many rows of the node's table a file leaves out; 0 if the node is no MpmEmbed.
+/// Returns how many rows of the node's table a file omits; 0 if the node is no MpmEmbed.
 int64_t zeroRows(const Graph& graph, const Node& node);
 Tensor withoutRows(const Tensor& table, int64_t rows);
-/// Adds the rows that a file left out to all tables.
+/// Restores the omitted rows of all tables.
 void addZeroRows(Graph& graph);
 
 }  // namespace mpm::models

@@ -17,7 +17,8 @@ bool takesMap(const Node& encoder) {
     return false;
 }
 
-// Version 1 is final. Version 2 added all operators, inputs and attributes that version 1 lacks.
+// Version 1 is final: kAttributes has all attributes of version 1, so an MpmEncoder or MpmLayerNorm with
+// another attribute needs version 2.
 bool isOfVersion2(const Node& node) {
     if (node.domain != "mpm") return false;
     if (isOneOf(node.op, {"MpmConvTranspose", "MpmDeformable", "MpmGridSample", "MpmMaskLabels",

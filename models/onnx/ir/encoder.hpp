@@ -1,4 +1,4 @@
-// Structures that describe an encoder, independently of its spelling in the export.
+// Structures that describe an encoder, independently of how the export writes it.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ struct Dense {
 };
 
 /// Rotary tables, [heads or 1, T, head size], of all T tokens (special tokens have the angle 0). If there are
-/// windows, of the image tokens only.
+/// windows, the tables have only the image tokens.
 struct Rope {
     Tensor cos;
     Tensor sin;
@@ -58,9 +58,9 @@ struct Block {
     Attention attention;
     Mlp mlp;
     int input = -1;   ///< a value of the graph, as are `middle` and `output`
-    int middle = -1;  ///< the block's first sum, which the MLP reads unless `parallel`
+    int middle = -1;  ///< the block's first sum; the MLP reads it if not `parallel`
     int output = -1;
-    int mlpBranch = -1;     ///< the MLP's term of the sum, if known from matchAttention()
+    int mlpBranch = -1;     ///< the MLP's term of the sum, if matchAttention() finds it
     bool parallel = false;  ///< whether attention and MLP read the same tokens
     Layout layout = Layout::BatchFirst;
     int64_t tokens = 0;
@@ -114,7 +114,7 @@ struct EncoderSpec {
     Norm norm;  ///< final norm, which taps with `normed` contain
     bool decoder = false;
     int firstBlock = 0;   ///< this encoder's first block, counted over the chain
-    int chainBlocks = 0;  ///< of the whole chain; 0 if the encoder is not a segment
+    int chainBlocks = 0;  ///< blocks of the chain; 0 if the encoder is not a segment
     bool takesMap = false, givesMap = false;
 
     int input() const { return blocks.front().input; }

@@ -117,8 +117,8 @@ struct Graph {
 
     int addValue(const std::string& name);
     int addConstant(const std::string& name, Tensor tensor);
-    /// Adds a node at the end. The caller must then call sort(), which moves it and sets producers. The
-    /// result is valid until the next node is added.
+    /// Adds a node at the end. The caller must then call sort(), which moves the node and sets producers. The
+    /// returned reference is valid until the next node is added.
     Node& add(const std::string& op, const List<int>& inputs, int output, const std::string& domain = {},
               const std::string& name = {});
     /// Makes the producer of the value write an unused value instead, so that another node may produce the

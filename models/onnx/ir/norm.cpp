@@ -31,7 +31,7 @@ void writeRule(Node& own, const std::string& prefix, const NormRule& rule, const
 }
 
 std::string describe(const NormRule& rule) {
-    char text[32];  // with a decimal point in every locale, because the text is written to JSON
+    char text[32];  // to_chars() writes a decimal point in every locale, as JSON needs
     const auto end = std::to_chars(text, text + sizeof text, rule.epsilon, std::chars_format::general, 6).ptr;
     return std::string(namesOf(rule.kind).title) + ", epsilon " + std::string(text, end);
 }

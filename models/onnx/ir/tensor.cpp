@@ -12,7 +12,7 @@
 namespace mpm::models {
 namespace {
 
-constexpr int64_t kMostElements = int64_t{1} << 31;  // of a shape without data
+constexpr int64_t kMostElements = int64_t{1} << 31;  // of a tensor without data
 constexpr int64_t kMostBytes = int64_t{1} << 31;     // of the data of a tensor
 constexpr size_t kMostAxes = 32;
 
@@ -26,14 +26,14 @@ std::shared_ptr<Held> charge(const Shape& shape, int64_t bytesEach) {
 
 template <typename T>
 std::shared_ptr<const void> keep(std::vector<T> values, const std::shared_ptr<Held>& held) {
-    if (values.empty()) values.reserve(1);  // the data of an empty tensor must not look absent
+    if (values.empty()) values.reserve(1);  // the data of an empty tensor must not be null
     auto data = std::make_shared<std::pair<std::vector<T>, std::shared_ptr<Held>>>(std::move(values), held);
     return {data, data->first.data()};
 }
 
 template <typename T>
 std::shared_ptr<const void> cleared(int64_t count, const std::shared_ptr<Held>& held) {
-    // With a spare element, so that empty data is not null. New pages are zero already.
+    // Allocates a spare element, so that empty data is not null. calloc() need not clear new pages.
     T* data = static_cast<T*>(std::calloc(static_cast<size_t>(count) + 1, sizeof(T)));
     if (!data) throw std::bad_alloc();
     return {data, [held](T* values) { std::free(values); }};

@@ -9,7 +9,7 @@ namespace mpm::models {
 /// Changes the graph to the form `layers`, for batch 1. Throws Refusal if the form cannot express the model.
 void writeLayers(State& state, const List<int>& schedule);
 
-/// Rewrites nodes that opset 18 spells differently.
+/// Rewrites nodes that must be written differently in opset 18.
 void standardise(State& state);
 
 }  // namespace mpm::models

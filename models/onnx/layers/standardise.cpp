@@ -39,7 +39,7 @@ private:
         }
     }
 
-    // Replaces the node if opset 18 has another spelling. Returns whether it was replaced.
+    // If the node must be written differently in opset 18, replaces it and returns true.
     bool rewrite(Node& node) {
         if (isLinear(&node)) return writeLinear(node);
         if (node.is(namesOf(NormKind::Rms).onnx) && node.input(1) != kAbsent) return writeRmsNorm(node);

@@ -163,7 +163,8 @@ private:
         m_sin = constant(signedSine(*rope));
     }
 
-    // Negates the sine of the first component of each pair, because a rotation subtracts this sine.
+    // Negates the sine of the first component of each pair, because a rotation subtracts the product with
+    // this sine.
     static Tensor signedSine(const Rope& rope) {
         List<float> values = rope.sin.toFloats();
         const int64_t size = rope.sin.dim(2);

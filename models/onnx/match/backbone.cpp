@@ -42,7 +42,7 @@ private:
         return best;
     }
 
-    // Adds the encoder that continues the chain. Returns false unless exactly one encoder does.
+    // Adds the encoder that continues the chain. Returns false if no encoder or several encoders continue it.
     bool extend() {
         EncoderSpec& last = *m_chain.back();
         EncoderSpec* next = nullptr;
@@ -89,8 +89,8 @@ private:
         return static_cast<int>(blocks);
     }
 
-    // Throws Refusal if other blocks follow the chain, because numbers of blocks would be wrong or merging
-    // would stop half way.
+    // Throws Refusal if other blocks follow the chain: block numbers would be wrong, or merging would stop
+    // before the last block.
     void checkWhole() const {
         const EncoderSpec& last = *m_chain.back();
         checkMasks();
@@ -109,7 +109,7 @@ private:
         }
     }
 
-    // Throws Refusal if masked blocks follow, because without masks they would continue the chain.
+    // Throws Refusal if masked blocks follow the chain, because without masks they would continue it.
     void checkMasks() const {
         for (const auto& [value, why] : m_unmatched) {
             const Shape& shape = m_rows.shapeOf(value);
@@ -191,7 +191,7 @@ private:
         }
     }
 
-    // Whether a Reshape cuts the image into patches, by splitting height and width as in [B, C, rows, height,
+    // Whether a Reshape cuts the image into patches: it splits height and width as in [B, C, rows, height,
     // columns, width]. If so, sets the grid.
     bool cutsImage(int value, EncoderSpec& encoder) const {
         const Node* node = graph().nodeOf(value);
@@ -232,8 +232,8 @@ bool sameValues(const Tensor& a, const Tensor& b) {
     return a.known() == b.known() && (!a.known() || a.equals(b));
 }
 
-// If a block has windows, compares the number of all rows, because windowed and global blocks divide the same
-// rows into different groups.
+// If a block has windows, compares the number of rows of all images, because windowed and global blocks
+// divide the same rows into different groups.
 static bool sameTokens(const Block& a, const Block& b) {
     if (!a.windows.empty() || !b.windows.empty()) return a.rows == b.rows && a.layout == b.layout;
     return a.tokens == b.tokens && a.batch == b.batch && a.layout == b.layout;

@@ -29,7 +29,7 @@ public:
 private:
     int64_t batch() const { return m_segment.blocks[0].batch; }
 
-    // Collects the values to which elements of the segment's output may have been moved or added.
+    // Collects the values that may contain elements of the segment's output, moved or as terms of sums.
     void collectCarriers() {
         m_carriers.insert(m_segment.output());
         m_rows.downstream(m_segment.output(), [this](int n) {
@@ -40,8 +40,8 @@ private:
         });
     }
 
-    // Returns the values at which the trace stops: the segment's output, and inputs without elements of that
-    // output. Any node may compute these inputs, for example positions or special tokens.
+    // Returns the values at which the trace stops: the segment's output, and inputs that contain no elements
+    // of the segment's output. Any node may compute these inputs, for example positions or special tokens.
     List<int> stops() const {
         List<int> ends{m_segment.output()};
         OpenValues open({m_next.input()});

@@ -12,8 +12,8 @@
 namespace mpm::models {
 namespace {
 
-// A test by evaluation: whether each image row of a decoder's input depends on the backbone's image token of
-// the same number. For each bit of that number, replaces the tokens with this bit, then the tokens without:
+// Tests by evaluation whether image row n of a decoder's input depends on the backbone's image token n, for
+// all n. For each bit of n, replaces first the tokens with this bit, then the tokens without it. Each time,
 // exactly the rows of replaced tokens must change.
 class RowFollower {
 public:

@@ -64,7 +64,7 @@ private:
         }
     }
 
-    // Stores T and the number of rows for the scores [..., T, T] with the largest T.
+    // If T of the scores [..., T, T] is the largest so far, stores T and the number of rows.
     void findWidest(int scores) {
         const Shape& shape = m_rows.shapeOf(scores);
         if (shape.size() < 2 || shape.back() != shape[shape.size() - 2] || shape.back() <= m_widest) return;
@@ -194,7 +194,7 @@ private:
         encoder.taps.push_back({block, fits, fits ? norm->outputs[0] : value});
     }
 
-    // Adds a reason for each block with an inner value that other nodes read, because the operator does not
+    // Adds a reason for each block of which other nodes read an inner value, because the operator does not
     // give this value.
     void checkInside(EncoderSpec& encoder) {
         for (const Block& block : encoder.blocks) {

@@ -73,7 +73,7 @@ private:
         return rows;
     }
 
-    // Groups that read the same tokens are the heads of the same image or window.
+    // Groups that read the same tokens are the heads of an image or window.
     void findHeads() {
         const Shape& stream = shapeOf(m_block.input);
         int64_t all = 1;
@@ -105,8 +105,8 @@ private:
         takeWindows(windows, all, expected);
     }
 
-    // Stores the rows that attention reads together, if not whole images in order. findWindows() tests them
-    // later.
+    // Stores the rows that attention reads together as windows, because they are not whole images in order.
+    // findWindows() checks their shape later.
     void takeWindows(const List<List<int32_t>>& windows, int64_t all, int64_t images) {
         List<char> seen(static_cast<size_t>(all), 0);
         int64_t read = 0;
@@ -168,7 +168,7 @@ private:
         return rope;
     }
 
-    // Fails unless every image uses the same columns as the first image.
+    // Fails if an image uses other columns than the first image.
     void checkImages(const HeadView& view, const List<int64_t>& first) const {
         std::map<int, size_t> next;
         for (int64_t g = 0; g < view.groups; ++g) {
@@ -299,7 +299,7 @@ private:
 
     void closeResidual(const Node& linear, const List<int32_t>& streamRow) {
         Residual residual = residualAfter(m_rows, linear.outputs[0], m_block.input);
-        // The sum and the norm may read the tokens in different shapes.
+        // The sum and the norm may read the tokens in different shapes, so also searches before the reshapes.
         for (const Node* node = m_rows.graph().nodeOf(m_block.input);
              residual.branch == kAbsent && node && keepsRows(*node);
              node = m_rows.graph().nodeOf(m_block.input)) {
@@ -330,7 +330,7 @@ private:
     List<int32_t> m_streamRows;  // the stream's row for each group and token
     List<int> m_imageOf;         // the image or window of each group
     List<int32_t> m_columns;     // operator's column for each column of the projection's input
-    float m_factor = 1;          // of the context, before the projection
+    float m_factor = 1;          // scale of the context before the projection
     Block m_block;
 };
 

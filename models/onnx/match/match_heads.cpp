@@ -57,8 +57,8 @@ private:
         m_view.linear = m_rows.graph().values[traced->sources[0]].producer;
     }
 
-    // Continues the trace from the norm to the linear layer. Stores the norm's component of each element,
-    // which setColumn() compares with the component of the head.
+    // Continues the trace from the norm to the linear layer. For each element of the layer's result, stores
+    // the component of the norm that reads it; setColumn() compares this with the component of the head.
     void compose(const Terms& before) {
         List<Term> composed(m_terms.size());
         for (size_t n = 0; n < composed.size(); ++n) {
@@ -107,8 +107,8 @@ private:
         }
     }
 
-    // Returns the layer's column for each component of a head. If a component is rotated, its term has two
-    // parts, and this column shows which part is the component itself.
+    // Returns the layer's column for each component of a head. The term of a rotated component has two parts;
+    // this column shows which part is the component itself.
     List<int32_t> ownColumns(int64_t g) const {
         List<int32_t> columns;
         for (int64_t t = 0; t < m_view.tokens; ++t) {
@@ -259,7 +259,7 @@ Rope ropeOf(const HeadView& view, const List<int64_t>& groups) {
         for (int64_t k = 0; k < table; ++k) {
             const int64_t j = k % view.size;
             const bool first =
-                rope.interleaved ? j % 2 == 0 : j < half;  // the sine of the first in a pair is subtracted
+                rope.interleaved ? j % 2 == 0 : j < half;  // the first component's sine is subtracted
             cos.push_back(view.cos[g * table + k]);
             sin.push_back(first ? -view.sin[g * table + k] : view.sin[g * table + k]);
             shared &= close(cos.back(), cos[k]) && close(sin.back(), sin[k]);

@@ -47,15 +47,15 @@ private:
             m_hidden = before->inputs[0];
         }
         if (!readActivation(branch, {})) {
-            // The bias may be added by another node, for example behind a Split.
+            // A separate node may add the bias, for example behind a Split.
             const List<int> shifted = shiftedLayers();
             if (shifted.empty() || !readActivation(branch, shifted))
                 fail("its activation is none of " + activationNames() + " (gated or not)");
         }
     }
 
-    // Reads the activation, whose inputs are results of linear layers or the values `ends`. Each value of
-    // `ends` is such a result with scaled or shifted columns. Returns false if the activation is unknown.
+    // Reads the activation. The activation reads results of linear layers or the values `ends`, which are
+    // such results with scaled or shifted columns. Returns false if the activation is unknown.
     bool readActivation(const RowMatcher::Branch& branch, const List<int>& ends) {
         const auto traced = trace(m_rows.graph(), m_rows.inferred(), m_hidden, Follow::Dependence, ends);
         if (!traced || traced->sources.empty() || traced->sources.size() > 2)
@@ -75,8 +75,8 @@ private:
         return identify(*traced);
     }
 
-    // An input of the activation: elements of a linear layer's result, or the whole result if there are no
-    // terms.
+    // An input of the activation: some elements of a linear layer's result or, if `terms` is empty, the whole
+    // result.
     struct Feed {
         const Node* linear = nullptr;
         int64_t width = 0;
@@ -94,8 +94,8 @@ private:
         return Feed{linear, m_rows.shapeOf(traced->sources[0]).back(), traced->terms};
     }
 
-    // Finds values in which a constant for each column scales or shifts a linear layer's result. If such
-    // values follow each other, finds only the last.
+    // Finds values in which a constant for each column scales or shifts a linear layer's result. If several
+    // such values are in a chain, finds only the last value of the chain.
     List<int> shiftedLayers() const {
         const Graph& graph = m_rows.graph();
         const Inferred& inferred = m_rows.inferred();
@@ -132,8 +132,8 @@ private:
         }
     }
 
-    // Whether an element has the columns of the first row and the row of its neighbours. This is a quick
-    // test, because there are millions of elements.
+    // Whether an element reads the columns found for the first row, in the row that its neighbours read. This
+    // test is quick, because there are millions of elements.
     bool isInPlace(const Trace& traced, size_t row, int64_t k) const {
         const size_t element = row * m_columns[0].size() + k;
         for (int slot = 0; slot < 2; ++slot) {
@@ -191,7 +191,7 @@ private:
         return feed.terms.size() > 0 ? -1 : traced.offsets[column.source] + row * feed.width + column.column;
     }
 
-    // Returns the stream's row for each hidden row. Fails unless all linear layers read the same norm of the
+    // Returns the stream's row for each hidden row. Fails if the linear layers read different norms of the
     // stream.
     List<int32_t> rowsOfSources() {
         List<int32_t> rows;

@@ -31,7 +31,7 @@ Tensor noiseLike(const Tensor& shape, uint32_t seed, float scale) {
 
 RowMatcher::RowMatcher(const Graph& graph, const Inferred& inferred)
     : m_graph(graph), m_inferred(inferred), m_users(graph.users()), m_isOutput(graph.values.size(), 0) {
-    // Removes nodes that read only the shape of a value.
+    // Ignores users that read only the shape of a value.
     const auto asksForSize = [&](int n) { return graph.nodes[n].is("Shape") || graph.nodes[n].is("Size"); };
     for (List<int>& users : m_users)
         users.erase(std::remove_if(users.begin(), users.end(), asksForSize), users.end());
@@ -179,8 +179,8 @@ RowMatcher::Branch RowMatcher::linearBehind(int value) const {
 }
 
 // Returns rows, factor and constant: the source's row for each row of the value, and how each column is
-// scaled and shifted. Throws Mismatch unless the trace has a single source, keeps each element in its column
-// and treats all tokens alike.
+// scaled and shifted. Throws Mismatch if the trace has several sources, moves an element to another column,
+// or scales or shifts tokens differently.
 RowMatcher::Branch RowMatcher::branchOf(int value, const Trace& traced) const {
     const int64_t width = shapeOf(value).back();
     Branch branch;

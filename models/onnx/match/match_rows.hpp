@@ -1,5 +1,5 @@
-// Helpers of the matchers. The stream is the tokens to which blocks add. Many helpers find the row of the
-// stream that gives a row of another tensor.
+// Helpers of the matchers. The stream is the tensor of tokens to which each block adds its results. Many
+// helpers find the row of the stream that gives a row of another tensor.
 #pragma once
 
 #include <functional>
@@ -51,7 +51,7 @@ public:
     static constexpr int32_t kPadded = -1;
     struct Normed {
         int norm = kAbsent;  ///< node
-        List<int32_t> rows;  ///< for each row of the value, the row of the norm; kPadded if all 0
+        List<int32_t> rows;  ///< for each row of the value, the row of the norm; kPadded: a row of zeros
     };
     /// Finds the norm whose result is the value, perhaps with rows in another order. Throws Mismatch.
     Normed normBehind(int value) const;
@@ -84,14 +84,15 @@ bool close(const Tensor& a, const Tensor& b);
 Tensor noiseLike(const Tensor& shape, uint32_t seed, float scale = 1);
 
 /// Chooses the backbone: the longest encoder that depends on no other encoder and, if `chains`, the encoders
-/// that continue its tokens. Other encoders become decoders. Throws Refusal if merging would stop half way.
+/// that continue its tokens. Other encoders become decoders. Throws Refusal if merging would stop before the
+/// last block.
 void chooseBackbone(const RowMatcher& rows, const List<Unmatched>& unmatched, bool chains,
                     List<EncoderSpec>& encoders);
 
-/// Whether the probabilities enter a matrix product, as in attention, but not in deformable attention.
+/// Whether the probabilities enter a matrix product, as in attention. In deformable attention, they do not.
 bool isAttention(const RowMatcher& rows, int probabilities);
 
-/// Returns a difference of two blocks that prevents a common operator; empty if there is none.
+/// Returns a difference that prevents an MpmEncoder from holding both blocks; empty if there is none.
 std::string difference(const Block& a, const Block& b);
 
 bool sameValues(const Tensor& a, const Tensor& b);  ///< also true if neither has values
@@ -102,8 +103,8 @@ struct OtherRows {
     int trailing = 0;
 };
 
-/// If the image tokens of `next` are those of `segment`, in order, perhaps with values added, returns the
-/// numbers of other rows in `next`; else nothing.
+/// If the image tokens of `next` are those of `segment`, in the same order, perhaps with values added,
+/// returns the numbers of other rows in `next`; else returns nothing.
 std::optional<OtherRows> continuationOf(const RowMatcher& rows, const EncoderSpec& segment,
                                         const EncoderSpec& next);
 
@@ -119,7 +120,7 @@ struct Embedding {
     /// The elements before `norms`, traced to `source`.
     Terms terms;
     List<int32_t> termRow;  ///< for each row of the stream, its row in `terms`
-    List<Norm> norms;       ///< the last norm first
+    List<Norm> norms;       ///< norms of the tokens, the last norm first
 };
 
 /// Follows the rows of the stream back to the embedded patches, through norms of whole rows. Throws Mismatch.
@@ -161,8 +162,8 @@ HeadView viewHeads(const RowMatcher& rows, int value, bool transposed);
 Dense joinHeads(const RowMatcher& rows, const List<const HeadView*>& views, const List<int64_t>& groups,
                 float lastFactor);
 
-/// Returns the rotary tables of these groups, which are the heads of an image; a single table if all heads
-/// share it.
+/// Returns the rotary tables of these groups, which are the heads of an image. If the tables of all heads are
+/// equal, returns a single table.
 Rope ropeOf(const HeadView& view, const List<int64_t>& groups);
 
 /// The sums that add attention and MLP to the tokens, as values of the graph. If MLP and attention are
@@ -184,7 +185,7 @@ Block matchAttention(const RowMatcher& rows, const Node& softmax);
 /// Matches the MLP of a block whose attention is known, and fills mlp, parallel and output. Throws Mismatch.
 void matchMlp(const RowMatcher& rows, Block& block);
 
-/// Whether attention in any block does not read the rows of a whole image in order.
+/// Whether a block has windows: its attention does not read whole images in order.
 bool hasWindows(const EncoderSpec& encoder);
 
 /// Finds the windows and the global blocks. Then describes each block as if it read whole images. Throws

@@ -39,7 +39,7 @@ private:
                        false, true};
     }
 
-    // Goes a step back from the softmax towards the product.
+    // Returns the value before `node`, a step back from the softmax towards the product.
     int unwrap(const Node& node, Scores& scores) {
         const bool reshaped = node.is("Reshape") || node.is("Squeeze") || node.is("Unsqueeze");
         if (reshaped && keepsMatrix(m_rows, node)) return node.inputs[0];
@@ -58,8 +58,8 @@ private:
                 return other;
             }
         }
-        // SAM's own code adds relative positions while rows and columns of queries and keys are separate
-        // axes, so a Reshape follows the sum.
+        // The original code of SAM adds relative positions while rows and columns of queries and keys are
+        // separate axes, so a Reshape follows the sum.
         const Node* before = node.is("Reshape") ? m_rows.graph().nodeOf(node.inputs[0]) : nullptr;
         const bool sums =
             before && before->is("Add") && !isKnown(before->inputs[0]) && !isKnown(before->inputs[1]);
@@ -75,8 +75,8 @@ private:
         fail("its scores pass through " + m_rows.graph().describe(node) + ", which is not supported");
     }
 
-    // The scores are a sum with the constant `c`. Adds `c`, times all scales found so far, to the bias of
-    // keys; fails if `c` also depends on the query.
+    // The scores are a sum with the constant `c`. Multiplies `c` by all scales found so far, and adds it to
+    // the bias of keys. Fails if `c` also depends on the query.
     void addKeyBias(const Tensor& c, Scores& scores) {
         const int64_t keys = shapeOf(m_softmax.inputs[0]).back();
         List<float> bias(keys, 0.f);

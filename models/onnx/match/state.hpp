@@ -6,8 +6,8 @@
 
 namespace mpm::models {
 
-/// A Resize of constants in the export, and its result; for example, positions of another grid, resized to
-/// the image's grid.
+/// A Resize of constants in the export, and its result. For example, the Resize adapts positions of another
+/// grid to the image's grid.
 struct ResizedTable {
     Node node;
     List<Tensor> inputs;
@@ -28,8 +28,8 @@ struct State {
 /// Throws Refusal, with the reason, if there is no backbone.
 State understand(Graph graph, const Binding& binding, bool chains = true);
 
-/// Marks the decoders in which each image token depends only on the same token of the backbone: they take its
-/// merge map. Adds a note for each other decoder.
+/// Marks the decoders in which each image token depends only on the same token of the backbone: these
+/// decoders take the backbone's merge map. Adds a note for each other decoder.
 void mergeDecoders(State& state, std::vector<std::string>& notes);
 
 /// Whether any decoder takes the backbone's merge map.

@@ -103,7 +103,7 @@ private:
 
     // Returns the number of the window with these tokens, counted over all images; -1 if they are no window.
     int64_t placeOf(const List<int32_t>& tokens, int64_t rows, int64_t columns, int64_t across) const {
-        const int32_t top = tokens[0];  // not padding in a valid window, which begins inside of the grid
+        const int32_t top = tokens[0];  // not padding: a valid window begins inside of the grid
         if (top < 0) return -1;
         const int64_t image = m_embedding.image[top], y = m_embedding.token[top] / m_embedding.gridColumns,
                       x = m_embedding.token[top] % m_embedding.gridColumns;
@@ -174,7 +174,7 @@ private:
 
     int64_t imageOf(int32_t row) const { return m_windowOf[row] / windowsOfImage(); }
 
-    // Returns the window of the first token. Fails if all rows are padding.
+    // Returns the window of the first row that is not padding. Fails if all rows are padding.
     int32_t windowOf(const List<int32_t>& rows) const {
         const auto known = std::find_if(rows.begin(), rows.end(), [](int32_t row) { return row >= 0; });
         if (known == rows.end()) fail("hold nothing but padding");
@@ -192,8 +192,8 @@ private:
         }
     }
 
-    // Returns the rotary tables of `tokens`, in order, from `rope`, the tables of `rows` (a whole window or
-    // image). Fails if special tokens are rotated.
+    // `rope` has the tables of `rows`, a whole window or image. Returns the tables of `tokens`, in their
+    // order. Fails if special tokens are rotated.
     Rope ropeAt(const Rope& rope, const List<int32_t>& rows, const List<int32_t>& tokens) const {
         const int64_t heads = rope.cos.dim(0), length = rope.cos.dim(1), size = rope.cos.dim(2);
         std::map<int32_t, int64_t> at;
@@ -222,7 +222,7 @@ private:
         return {Tensor::floats(shape, cos), Tensor::floats(shape, sin), rope.interleaved};
     }
 
-    // If the tables of all windows are equal, stores that table in the block, else a table of the whole
+    // If the tables of all windows are equal, stores this table in the block, else a table of the whole
     // image.
     void takeWindowRope(Block& block) {
         List<Rope> ropes(m_found.size());
@@ -303,8 +303,8 @@ private:
     EncoderSpec& m_encoder;
     const int64_t m_images;
     Embedding m_embedding;
-    List<List<int32_t>> m_windows;  // rows, as the first windowed block reads them
-    List<Window> m_found;           // by image, then by place in the grid
+    List<List<int32_t>> m_windows;  // for each window, the rows that the first windowed block reads
+    List<Window> m_found;           // in the order of images, then of places in the grid
     List<int32_t> m_windowOf;       // window of each row of the stream
     int64_t m_special = 0;
 };

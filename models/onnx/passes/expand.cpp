@@ -95,8 +95,8 @@ private:
         return transpose(value, order);
     }
 
-    // Returns operand k of a FusedMatMul after at most one Transpose. The node may take the batch after the
-    // rows ([M, B, K] instead of [B, M, K]), and the matrix transposed.
+    // Returns operand k of a FusedMatMul after at most one Transpose. The node may take an operand with the
+    // batch after the rows ([M, B, K] instead of [B, M, K]), and with the matrix transposed.
     int fusedOperand(const Node& node, size_t k) {
         const int value = node.inputs[k];
         const bool matrix = node.getInt(k == 0 ? "transA" : "transB", 0) != 0;
@@ -121,7 +121,7 @@ private:
     }
 
     // The letters of an equation. `both`: axes of both operands and the result; `summed`: axes that the
-    // result lacks; `left`, `right`: axes of only this operand.
+    // result lacks; `left` and `right`: axes of only the left or right operand.
     struct Letters {
         std::string both, summed, left, right;
     };
@@ -175,7 +175,7 @@ private:
         Letters letters;
         if (!sortLetters(a, b, out, letters) || letters.left.empty() || letters.right.empty()) return false;
         if (letters.left.size() > 1 && letters.right.size() == 1 && !m_graph.isConstant(node.inputs[1])) {
-            std::swap(a, b);  // only the right operand may have several axes of its own
+            std::swap(a, b);  // only the right operand may have several axes that the left lacks
             std::swap(node.inputs[0], node.inputs[1]);
             letters = {};
             sortLetters(a, b, out, letters);

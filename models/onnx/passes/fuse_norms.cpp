@@ -107,8 +107,8 @@ private:
     };
 
     // Returns the nodes that multiply the result of `n` by a constant of `width` elements (if `op` is Mul) or
-    // add such a constant (if Add), each with the constant. If the result of `n` is also used otherwise, or
-    // not at all, also returns `n`, without a constant.
+    // add such a constant (if Add), each with the constant. If another node reads the result of `n`, or if no
+    // node does, also returns `n`, without a constant.
     List<std::pair<int, int>> parameters(int n, const char* op, int64_t width) const {
         const int out = m_graph.nodes[n].outputs[0];
         List<std::pair<int, int>> found;
@@ -227,7 +227,7 @@ private:
     Graph& m_graph;
     const Inferred& m_inferred;
     Rewriter m_rewriter;
-    int m_rank = 1;  // for axes counted from the front
+    int m_rank = 1;  // rank of the norm's input, for axes counted from the front
 };
 
 }  // namespace

@@ -57,7 +57,7 @@ private:
         return node.is("Where") && known(node.input(0)) && known(node.input(1)) != known(node.input(2));
     }
 
-    // Tries to use each 4-dimensional value before the node as the image, the nearest value first.
+    // Tries each 4-dimensional value before the node as the image, beginning with the nearest value.
     void fuse(int n) {
         checkTime();
         if (!isStart(m_graph.nodes[n])) return;
@@ -104,7 +104,7 @@ private:
         return found;
     }
 
-    // Adds the other nodes and the exit to a region that has only its first nodes.
+    // A region has only its first nodes. Adds the nodes that follow its last `roots` nodes, and the exit.
     void complete(Region& region, size_t roots) const {
         std::set<int> inside;
         for (size_t k = region.nodes.size() - roots; k < region.nodes.size(); ++k) {
@@ -155,7 +155,7 @@ private:
     }
 
     // Returns the weight: row k is the result for an image in which only pixel k is 1. Each channel of an
-    // evaluation gives a row.
+    // image has another pixel, so an evaluation gives a row for each channel.
     Tensor weightOf(const Region& region) const {
         const Shape& shape = at(region.image).shape();
         const int64_t pixels = elementCount({shape[2], shape[3]}),
@@ -174,7 +174,8 @@ private:
         return weight;
     }
 
-    // Whether the weight is right for another image. Then channels do not mix, and nothing is added.
+    // Whether the weight gives the result for another image. If it does, the nodes mix no channels and add no
+    // constants.
     bool isProduct(const Region& region, const Tensor& weight) const {
         const int64_t pixels = weight.dim(0), columns = weight.dim(1);
         Tensor image = Tensor::floats(at(region.image).shape());

@@ -1,4 +1,4 @@
-// The passes that rewrite each spelling of an operation to the same nodes.
+// The passes that rewrite an operation to the same nodes, however the export writes it.
 #pragma once
 
 #include "models/onnx/eval/evaluate.hpp"
@@ -6,7 +6,7 @@
 namespace mpm::models {
 
 /// Expands Attention (opset 23), FusedMatMul and Einsum of two operands into products, softmax, Reshape and
-/// Transpose. Does not change unsupported cases.
+/// Transpose. Leaves unsupported cases unchanged.
 void expandComposites(Graph& graph, const Inferred& inferred);
 
 /// Replaces Gathers that cut an image into patches, as in exports of unfold, by a Reshape and a Transpose.
@@ -22,12 +22,13 @@ void fusePools(Graph& graph, const Inferred& inferred);
 void fuseNorms(Graph& graph, const Inferred& inferred);
 
 /// Writes g * (a + b), in which a and b are products, as g * a + g * b. Each branch of a parallel block then
-/// has its own scale, which becomes part of the branch's weights. Other sums cost a multiplication more.
+/// has a separate scale, which becomes part of the branch's weights. For sums outside of parallel blocks,
+/// this costs another multiplication.
 void splitScales(Graph& graph);
 
-/// Moves the Transpose of tokens back, before the norms. ONNX Runtime's optimiser moves it after the first
-/// step of a norm: the export computes x - mean(x) along another axis, and transposes both x and the
-/// difference. Returns false if no norm was changed.
+/// Moves the Transpose of tokens back to its place in front of the norms. ONNX Runtime's optimiser moves it
+/// after the first step of a norm: the export computes x - mean(x) along another axis, and transposes both x
+/// and the difference. Returns false if no norm was changed.
 bool turnMeans(Graph& graph);
 
 /// If an export reshapes tokens between the sums of a block ([B, rows, columns, D] and [B, N, D]), gives all
@@ -40,8 +41,8 @@ bool regroupSums(Graph& graph, const Inferred& inferred);
 /// `mpm.internal`. The graph must have been folded.
 void normalise(Graph& graph, const Inferred& inferred);
 
-/// Turns every value that shapes and constants determine into a constant. With `otherBatch`, the values for
-/// another batch size, only values that are the same for both sizes become constants.
+/// Turns every value that shapes and constants determine into a constant. `otherBatch` has the values for
+/// another batch size; if it is given, only values that are the same for both sizes become constants.
 void fold(Graph& graph, const Inferred& inferred, const Inferred* otherBatch = nullptr);
 
 }  // namespace mpm::models

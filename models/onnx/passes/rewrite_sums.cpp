@@ -101,7 +101,8 @@ private:
         return true;
     }
 
-    // Replaces an RMSNorm of x - mean(x) by a LayerNorm of x. The optimiser may have left such an RMSNorm.
+    // Replaces an RMSNorm of x - mean(x) by a LayerNorm of x. ONNX Runtime's optimiser may have written such
+    // an RMSNorm.
     void takeMean(Node& norm) {
         if (!norm.is("SimplifiedLayerNormalization") && !norm.is("RMSNormalization")) return;
         const auto turned = m_turned.find(norm.inputs[0]);
@@ -151,7 +152,7 @@ private:
     const Shape& known(int value) const { return m_inferred.values[value].shape(); }
     bool isOld(int value) const { return static_cast<size_t>(value) < m_inferred.values.size(); }
 
-    // Returns the sum of which the value is a reshaped copy; if there is none, the value itself.
+    // If the value is a reshaped copy of a sum, returns the sum; else the value itself.
     int baseOf(int value) const {
         const auto found = m_bases.find(value);
         return found == m_bases.end() ? value : found->second;

@@ -67,7 +67,8 @@ private:
         return !before.empty() && !after.empty() && before.back() == after.back();
     }
 
-    // Returns the value before the Reshapes in front of a layer. Optimisers give every layer its own Reshape.
+    // Returns the value that the Reshapes in front of a layer read. Optimisers give each layer a separate
+    // Reshape, which would hide that layers read the same value.
     int ungrouped(int value) const {
         for (const Node* node = m_graph.nodeOf(value); node && node->is("Reshape") && keepsRows(*node);
              node = m_graph.nodeOf(value))
@@ -144,7 +145,7 @@ private:
         return found;
     }
 
-    // Returns the values of a constant by column; empty unless every row has the same values.
+    // Returns the values of a constant by column; empty if two rows differ.
     static List<float> byColumn(const Tensor& constant, int64_t width) {
         if (!constant.isFloat() || constant.size() == 0) return {};
         const int64_t own = constant.rank() == 0 ? 1 : constant.dim(-1);

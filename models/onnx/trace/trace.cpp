@@ -44,8 +44,8 @@ List<int32_t> walk(const Shape& out, int64_t start, const List<int64_t>& step) {
     return order;
 }
 
-// Returns the input element of each output element. indexAt(axis, output's index) gives the input's index;
-// for an index outside of the axis, the result is the number of input elements.
+// Returns the input element of each output element. indexAt(axis, output's index) gives the input's index. If
+// this index is outside of the axis, returns an index past the end: the number of input elements.
 List<int32_t> placed(const Shape& in, const Shape& out,
                      const std::function<int64_t(size_t, int64_t)>& indexAt) {
     const int64_t count = elementCount(out), last = elementCount(in);

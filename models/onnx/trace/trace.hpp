@@ -1,6 +1,6 @@
 // The elements of a tensor as sums of a few elements of other tensors. A large model has millions of elements
-// at each node, and most are copies. So each field of the terms is a column: a column of default values is
-// omitted, and nodes that do not change a column share it.
+// at each node, and most are copies. So each field of the terms is stored as a column: a column of default
+// values is omitted, and nodes that do not change a column share it.
 #pragma once
 
 #include <cstdint>
@@ -72,8 +72,8 @@ enum class Follow {
     Dependence  ///< also any element-wise operator: only `at` is meaningful
 };
 
-/// Returns the value as a function of its sources; empty if an element depends on more than two source
-/// elements, or if a node in between cannot be followed. Values in `stop` always end the trace.
+/// Returns the value as a function of its sources. Returns nothing if an element depends on more than two
+/// source elements, or if a node in between cannot be followed. Values in `stop` always end the trace.
 std::optional<Trace> trace(const Graph& graph, const Inferred& inferred, int value,
                            Follow follow = Follow::Affine, const List<int>& stop = {});
 
@@ -93,10 +93,10 @@ struct JoinedLinear {
     Dense dense;
 };
 
-/// Finds one linear layer that is equal to several layers of the same input, if their results are only joined
-/// by columns, added, or scaled and shifted by constants (for example experts that constants switch on or
-/// off). `JoinedLinear::value` is the layer's result: `value` itself, or a value from which affine nodes
-/// compute `value`.
+/// Searches for a linear layer that is equal to several layers of the same input. The results of these layers
+/// may only be joined by columns, added, or scaled and shifted by constants (for example experts that
+/// constants switch on or off). `JoinedLinear::value` is the layer's result: `value` itself, or a value from
+/// which affine nodes compute `value`.
 std::optional<JoinedLinear> joinedLinear(const Graph& graph, const Inferred& inferred, int value);
 
 }  // namespace mpm::models

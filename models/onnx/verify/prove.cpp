@@ -67,7 +67,7 @@ Trial perturbed(Trial trial, int number) {
 }
 
 // Returns the largest difference between `expected` and valueAt(), relative to the largest finite value of
-// `expected`. Numbers near the limit of f32 may stand for infinity.
+// `expected`. If an expected value is infinite, a number near the limit of f32 is right too.
 template <typename ValueAt>
 double largestDifference(const Tensor& expected, const ValueAt& valueAt) {
     constexpr double kEndless = 1e38;
@@ -269,10 +269,10 @@ double Prover::differenceOfAll(const List<Tensor>& expected, const std::vector<c
 }
 
 // Returns the largest difference at an input. If the network compares a value with a threshold, as
-// Mask2Former does with its masks, rounding may decide, and two correct evaluations differ. Such an input
-// proves nothing, so other inputs are tried. To recognise such an input, its last digits are changed: the
-// export's outputs then change by more than the tolerance. At any other input, a difference is a mistake of
-// the conversion.
+// Mask2Former does with its masks, rounding may decide, so two correct evaluations differ. Such an input
+// proves nothing, and this function tries another input. It recognises such an input by a test: if the
+// input's last digits change, the export's outputs change by more than the tolerance. At any other input, a
+// difference is a mistake of the conversion.
 double Prover::worstAt(size_t input, const LabelOutputs& labels, const Run& run, Proof& proof) const {
     constexpr int kInputs = 6, kPerturbations = 4;
     double worst = differenceOfAll(m_expected[input], run(trialOf(m_ports, m_inputs[input])), labels);
@@ -330,7 +330,7 @@ std::map<std::string, cv::Mat> Prover::runImposed(size_t input, const std::strin
 }
 
 // Returns the largest difference at an input. With the indices that the original selected, all outputs must
-// be equal. The converted model's own choice must be right, as Choice defines.
+// be equal. The indices that the converted model selects itself must be right, as Choice defines.
 double Prover::worstAtSelection(size_t input, const std::string& converted, const LabelOutputs& labels,
                                 Proof& proof) const {
     const List<Tensor>& expected = m_expected[input];

@@ -27,9 +27,9 @@ public:
     /// the indices pick from.
     Graph observed(Graph original) const;
 
-    /// Returns the converted graph with an extra f32 input for each selection: indices to use instead of the
-    /// graph's own choice. Adds the extra outputs of observed(), as far as the graph has the values; indices
-    /// are the graph's own choice. `added` must be the original's extra outputs. Throws Refusal if the graph
+    /// Returns the converted graph with an extra f32 input for each selection: indices that replace the
+    /// graph's choice. Adds the extra outputs of observed() if the graph has their values; the output indices
+    /// are the graph's choice. `added` must be the original's extra outputs. Throws Refusal if the graph
     /// lacks scores or indices.
     Graph imposed(const Graph& converted, const List<Tensor>& added) const;
 
@@ -56,8 +56,8 @@ private:
 /// The differences between the indices of the converted model and of the original in a selection.
 struct Choice {
     int64_t different = 0;  ///< number of indices that differ
-    bool right = true;  ///< whether the scores of both choices are equal up to twice the largest difference
-                        ///< of a score between the models
+    bool right = true;  ///< whether the two choices have equal scores at each place, up to twice the largest
+                        ///< difference between scores of the two models
 };
 Choice compareChoices(const Tensor& scores, const Tensor& indices, const Tensor& foundScores,
                       const Tensor& foundIndices, int64_t axis);
@@ -65,8 +65,8 @@ Choice compareChoices(const Tensor& scores, const Tensor& indices, const Tensor&
 /// Returns element `k` of a blob of f32, or of int64 if the engine has integers.
 double valueOf(const cv::Mat& m, size_t k);
 
-/// Returns how much higher the best class scores than the label's class, at the pixel with the largest such
-/// difference, relative to the largest score. Labels are right if the result is within the tolerance.
+/// At each pixel, the score of the best class may exceed the score of the label's class. Returns the largest
+/// excess, relative to the largest score. Labels are right if the result is within the tolerance.
 double labelDifference(const Tensor& scores, const cv::Mat& labels);
 
 /// Like labelDifference(), for labels from masks of queries, by the formula of MpmMaskLabels. Checks only a
@@ -83,7 +83,7 @@ struct Proof {
     int unstable = 0;  ///< inputs that prove nothing, because their last digits change the export's results
 };
 
-/// The outputs of the original, by number, from which the converted model makes labels.
+/// Indices of the original's outputs from which the converted model makes labels.
 struct LabelOutputs {
     int labels = -1;   ///< output that becomes labels (class ids); -1: none
     int classes = -1;  ///< output with the classes of the queries, if `labels` is their masks; -1: labels are
@@ -98,13 +98,13 @@ struct TrialInput {
 };
 using Trial = List<TrialInput>;
 
-/// The comparison of two models in two steps, so that a large model is not in memory twice: the constructor
-/// runs the original, and check() runs the converted file. Nothing is merged. Inputs are random.
+/// Compares two models in two steps, so that a large model is not in memory twice: the constructor runs the
+/// original, and check() runs the converted file. Nothing is merged. Inputs are random.
 class Prover {
 public:
-    /// If `path` is given, OpenCV runs this file, which is the original as the converter writes it; else the
-    /// original is evaluated node by node. `converted` is the graph of the file to check. If `byImage`, the
-    /// original takes a single image, so the images of a batch are computed one by one.
+    /// If `path` is not empty, OpenCV runs this file, which is the original as the converter writes it; else
+    /// the original is evaluated node by node. `converted` is the graph of the file to check. If `byImage` is
+    /// true, the original takes a single image, so the images of a batch are computed one by one.
     Prover(const Graph& original, const std::string& path, const List<Shape>& inputs, const Graph& converted,
            bool byImage = false);
 
@@ -115,8 +115,8 @@ public:
     /// Returns the original's outputs for the first input.
     const List<Tensor>& results() const { return m_expected.front(); }
 
-    /// Compares the converted file with the original. Throws Refusal if they differ. If `plainly`, evaluates
-    /// the file node by node, because no engine for the layers form is available.
+    /// Compares the converted file with the original. Throws Refusal if they differ. If `plainly` is true,
+    /// evaluates the file node by node, because no engine for the layers form is available.
     Proof check(const std::string& converted, const LabelOutputs& labels, bool plainly = false) const;
 
 private:

@@ -10,7 +10,7 @@
 namespace mpm::models {
 namespace {
 
-// Whether the node makes indices from indices, by moving or arithmetic.
+// Whether the node computes indices from indices, by moving elements or by arithmetic.
 bool keepsIndices(const Node& node) {
     return node.isAny({"Unsqueeze", "Squeeze", "Reshape", "Flatten", "Expand", "Tile", "Cast", "Identity",
                        "Concat", "Slice", "Transpose", "Add", "Sub", "Mul", "Div", "Mod", "Floor"});
@@ -25,7 +25,8 @@ void addOutput(Graph& graph, int value, const std::string& name, Type type, cons
     graph.outputs.push_back(Port::of(value, name, type, shape));
 }
 
-// Returns the names of a value and of the values that it copies, because a conversion keeps only one of them.
+// Returns the names of a value and of the values that it copies, because a conversion keeps only one of these
+// values.
 List<std::string> namesOfElements(const Graph& graph, int value) {
     List<std::string> names{graph.values[value].name};
     for (const Node* node = graph.nodeOf(value);
@@ -43,7 +44,7 @@ int valueNamed(const Graph& graph, const std::string& name) {
     return kAbsent;
 }
 
-// Whether the node is a Cast that makes an output of the graph. Other nodes read the value before it.
+// Whether the node is a Cast that makes an output of the graph. Other nodes read the input of this Cast.
 bool makesOutput(const Graph& graph, const Node* node) {
     return node && node->is("Cast") &&
            std::any_of(graph.outputs.begin(), graph.outputs.end(),

@@ -20,7 +20,7 @@ namespace {
 
 struct SceneArguments {
     std::string root, split = "val";
-    std::vector<std::string> clip;  ///< light of each street, in turn; empty: a new street for each frame
+    std::vector<std::string> clip;  ///< lights of the streets, in turn; empty: no clip but single frames
     int frames = 200, seed = 1, streets = 1;
     double rate = 5;
     std::vector<int> size{480, 640};
@@ -34,9 +34,9 @@ void write(const fs::path& path, const cv::Mat& image) {
                     Access::Umask);
 }
 
-/// The writer of clips: consecutive frames of a fixed camera, one street after the other, with the objects in
-/// COCO's format (annotations) and in MOTChallenge's (tracks). Marks objects that are mostly hidden or very
-/// small as ignored: a detector may find or miss an ignored object.
+/// Writes clips: consecutive frames of a fixed camera, one street after the other, with the objects in COCO's
+/// format (annotations) and in MOTChallenge's format (tracks). Marks objects that are mostly hidden or very
+/// small as ignored, because a detector may find or miss them.
 class ClipWriter {
 public:
     explicit ClipWriter(const SceneArguments& a) : m_arguments(a) {}
@@ -74,7 +74,7 @@ public:
 private:
     void add(int frame, const street::StreetObject& one) {
         const cv::Rect& b = one.box;
-        const int64_t id = m_firstId + one.id;  // a new street continues the ids
+        const int64_t id = m_firstId + one.id;  // ids of a new street follow the ids of the previous street
         m_lastId = std::max(m_lastId, id);
         const bool ignored = one.visible < .3 || std::min(b.width, b.height) < 4;
         m_objects.push_back({{"id", m_objects.size() + 1},

@@ -7,7 +7,8 @@
 namespace mpm::models {
 namespace {
 
-/// Returns a random offset of a span of length `inner` in a span of length `outer`, perhaps negative.
+/// Returns a random offset of a span of length `inner` in a span of length `outer`; negative if `inner` is
+/// longer.
 double place(double outer, double inner, Random& random) {
     return random.uniform() * (outer - inner);
 }
@@ -32,7 +33,7 @@ void changeColour(cv::Mat& image, double strength, Random& random) {
     const double brightness = 0.5 * strength * random.uniform(-1, 1);
     const double saturation = 1 + 1.5 * strength * random.uniform(-1, 1);
     const double gamma = std::exp(strength * random.uniform(-1, 1));
-    cv::Matx33d mixer;  // saturation about the grey axis, then a tint of each channel
+    cv::Matx33d mixer;  // changes the saturation, then multiplies each channel by a tint
     for (int row = 0; row < 3; ++row) {
         const double tint = 1 + 0.3 * strength * random.uniform(-1, 1);
         const double grey[3] = {0.114, 0.587, 0.299};
@@ -63,7 +64,7 @@ pipeline::Sample augment(const pipeline::Sample& sample, const AugmentOptions& o
     const cv::Size size(options.width, options.height);
     cv::Mat source = sample.image;
     const double scale = std::abs(crop(0, 0));
-    if (scale < 0.75) {  // bilinear sampling of a much larger image would alias
+    if (scale < 0.75) {  // blurs first, because warpAffine() aliases if the image shrinks much
         source = cv::Mat();
         cv::GaussianBlur(sample.image, source, {}, 0.4 / scale);
     }

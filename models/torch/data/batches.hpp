@@ -21,7 +21,7 @@ namespace mpm::models {
 struct AugmentOptions {
     int height = 256, width = 320;                      ///< size of the crop
     double scaleLow = 0.6, scaleHigh = 1.8;             ///< limits of the scale, which is log-uniform
-    int modelHeight = 0;                                ///< height of an image at scale 1; 0: the image's own
+    int modelHeight = 0;                                ///< height of an image at scale 1; 0: unchanged
     double night = 0.15;                                ///< share of images with the night simulation
     std::optional<street::NightParameters> fixedNight;  ///< absent: random, around the default
     bool geometry = true;                               ///< flips and changes of the aspect

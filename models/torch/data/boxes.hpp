@@ -18,7 +18,7 @@ struct BoxImage {
         bool ignored = false;  ///< a detector may find or miss the object
     };
     std::string path;
-    cv::Size size;  ///< the boxes are for this size
+    cv::Size size;  ///< image size that the boxes refer to
     std::vector<Object> objects;
 };
 

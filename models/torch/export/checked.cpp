@@ -50,7 +50,7 @@ double difference(Segmenter& model, cv::dnn::Net& net, const torch::Tensor& imag
         TORCH_CHECK(outputs[k].total() == static_cast<size_t>(wanted.numel()), "the file gives ", names[k],
                     " of another size");
         TORCH_CHECK(cv::checkRange(outputs[k]), "the file gives ", names[k], " that are not finite");
-        // peaks() enlarges the rounding errors of scores.
+        // peaks() enlarges the rounding errors of scores by up to this factor, which is no fault of the file.
         const double enlarged = model->options().detects() && names[k] == "scores" ? 1 + 2 * kPeak : 1;
         largest = std::max(largest, cv::norm(outputs[k], blobOf(wanted), cv::NORM_INF) / enlarged);
     }
@@ -109,8 +109,8 @@ bool equalMaps(const torch::Tensor& maps, const Report& report) {
     return true;
 }
 
-/// Compares the superpatches that the file's policy chooses with LibTorch's; then, with LibTorch's scores in
-/// the file, outputs and maps. Returns the largest difference.
+/// Compares the superpatches that the file's policy chooses with those of LibTorch. Then sets LibTorch's
+/// scores in the file's network, and compares outputs and maps. Returns the largest difference.
 double sharingDifference(Segmenter& model, const std::shared_ptr<Sharing>& sharing, const std::string& draft,
                          const std::string& name, int64_t batch) {
     torch::NoGradGuard noGrad;

@@ -11,7 +11,7 @@ namespace {
 
 using Ints = List<int64_t>;
 
-// The writer of the graph. Values of the graph are given by number, parameters of the model by name.
+// Writes the graph. Its functions take values of the graph by number, and parameters of the model by name.
 class Exporter {
 public:
     Exporter(Segmenter& model, Norms norms)
@@ -187,14 +187,14 @@ int Exporter::decodeMask(int tokens) {
     const auto image = project(0, patches, "decoder.proj_patch"),
                classes = project(patches, all, "decoder.proj_classes");
     auto products = m_graph.node("MatMul", {image, transpose(classes, {0, 2, 1})});
-    // OpenCV 4.6 fuses arithmetic that follows a MatMul of two variables into the MatMul, which then does not
-    // compute it; a Reshape in between prevents that.
+    // OpenCV 4.6 fuses arithmetic into a preceding MatMul of two variables, which then ignores the
+    // arithmetic. A Reshape in between prevents the fusion.
     if (m_norms == Norms::Folded)
         products = m_graph.node("Reshape", {products, m_graph.ints({1, patches, options.classes})});
     const auto masks = norm(products, "decoder.mask_norm");
     if (m_norms == Norms::Written) return toGrid(masks);
-    // No product follows the last norm, so its weights remain nodes. OpenCV 4.6 can multiply along the
-    // channels of an image.
+    // No product follows the last norm that could include its weights. So multiplies by the weights along the
+    // channels of an image, which OpenCV 4.6 can do.
     const auto byChannel = [&](Name name) { return constant(value(name).reshape({-1, 1, 1}), name); };
     const auto scaled = m_graph.node("Mul", {toGrid(masks), byChannel("decoder.mask_norm.weight")});
     return m_graph.node("Add", {scaled, byChannel("decoder.mask_norm.bias")});
@@ -206,8 +206,8 @@ void Exporter::decodeBoxes(int tokens) {
     const auto part = [&](Name name, const torch::Tensor& weight, const torch::Tensor& bias) {
         return product(hidden, weight.t(), bias, name, {});
     };
-    // The weights of these products include the conversion from patches to shares of the image, and the
-    // places of the patches.
+    // The weights convert centres and sizes from patches to shares of the image. The bias adds the positions
+    // of the patches.
     const auto places = patchCentres(m_vit.gridHeight(), m_vit.gridWidth()).unsqueeze(0);
     const auto centres = part("decoder.centres", value("decoder.centres.weight") / grid.unsqueeze(1),
                               (value("decoder.centres.bias") + places) / grid);

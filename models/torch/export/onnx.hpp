@@ -15,7 +15,7 @@
 namespace mpm::models {
 
 /// Folded: the next product includes the weights of a norm, because OpenCV 4.6 cannot multiply by a vector
-/// along the last axis. Written: the weights have nodes of their own, as in other exports, for converters
+/// along the last axis. Written: nodes Mul and Add apply the weights, as in other exports, for converters
 /// that look for layer norms.
 enum class Norms { Folded, Written };
 
@@ -58,7 +58,7 @@ struct ExportedWeights {
     std::string normalisation;  ///< vit or deit
 };
 
-/// Reads the weights of a fused export, without a policy's. Throws FileError for any other file.
+/// Reads the weights of a fused export, except the weights of a policy. Throws FileError for other files.
 ExportedWeights readExported(const std::string& path);
 
 }  // namespace mpm::models

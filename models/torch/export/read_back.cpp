@@ -72,8 +72,8 @@ private:
 };
 
 /// Reads special tokens, positions and patch filters. Each row of MpmEmbed's table is the sum of a position
-/// and either a special token or the bias. The sum becomes the special token, or the position of the patch;
-/// the other term becomes zero.
+/// and either a special token or the bias, and these two cannot be separated. So the sum is stored as the
+/// special token or as the patch's position, and zero as the other term.
 void OwnOnnx::embedding() {
     const auto table = constantOf(m_embed->input(1)), weight = constantOf(m_embed->input(2));
     const int64_t special = m_encoder->getInt("special_tokens", 1);

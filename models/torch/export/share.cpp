@@ -101,7 +101,7 @@ int SharingWriter::coarseTokens(int image, const Node& embed, int64_t special) {
     return only(coarse);
 }
 
-/// Makes `tokens` and `map` the encoder's first two inputs.
+/// Makes `tokens` the encoder's first input, and inserts `map` as the second input.
 void SharingWriter::follow(Node& encoder, int tokens, int map) {
     encoder.inputs[0] = tokens;
     encoder.inputs.insert(encoder.inputs.begin() + 1, map);

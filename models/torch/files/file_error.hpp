@@ -26,7 +26,7 @@ inline std::string nameOf(std::string_view name) {
     return printable(name, 100);
 }
 
-/// Throws FileError with the parts as message unless `good`.
+/// If `good` is false, throws FileError with the parts as the message.
 template <class... Parts>
 void demand(bool good, const Parts&... parts) {
     if (good) return;

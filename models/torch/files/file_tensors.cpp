@@ -11,7 +11,7 @@
 namespace mpm::models {
 namespace {
 
-constexpr std::int64_t kMaxElements = std::int64_t{16} << 30;  // far above every model
+constexpr std::int64_t kMaxElements = std::int64_t{16} << 30;  // more than any model has
 constexpr std::size_t kMaxDimensions = 8;
 
 struct ElementKind {
@@ -59,7 +59,7 @@ float fromBrain(std::uint16_t brain) {
     return value;
 }
 
-/// Converts a double; outside the range of floats, to an infinity, because a cast would be undefined.
+/// Converts a double. If it is outside the range of floats, returns an infinity: a cast would be undefined.
 float fromDouble(double value) {
     constexpr double kLargest = std::numeric_limits<float>::max();
     if (value > kLargest) return std::numeric_limits<float>::infinity();
@@ -160,7 +160,7 @@ void FileTensor::copyTo(std::int64_t* out) const {
 
 std::int64_t elementsOf(const std::vector<std::int64_t>& shape, const std::string& name) {
     demand(shape.size() <= kMaxDimensions, nameOf(name), ": too many dimensions");
-    std::int64_t count = 1, extent = 1;  // `extent` counts 0 as 1, because strides must fit 64 bits too
+    std::int64_t count = 1, extent = 1;  // `extent`: with 1 for each 0, so that strides also fit 64 bits
     for (const std::int64_t size : shape) {
         demand(size >= 0 && productFits(extent, extent, std::max<std::int64_t>(size, 1)) &&
                    extent <= kMaxElements,

@@ -1,5 +1,5 @@
-// Tensors in files of weights, without LibTorch. Nothing in a file is ever executed; every size and offset is
-// checked against the file before memory is allocated.
+// Tensors in files of weights, without LibTorch. The readers execute nothing in a file, and compare every
+// size and offset with the file before they allocate memory.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,21 @@ enum class Element { F32, F64, F16, BF16, I64, I32, I16, I8, U8, Bool };
 std::size_t bytesOf(Element element);
 bool isFloating(Element element);
 
-/// The names of an element type in files; null if the format, or our reader of it, does not support the type.
+/// The names of an element type in files; null if the format, or this project's reader of the format, does
+/// not support the type.
 struct ElementNames {
     const char *safetensors, *numpy, *torch;
 };
 /// Returns the element type with this name in a format; nothing if there is none.
 std::optional<Element> elementNamed(const char* ElementNames::*format, const std::string& name);
 
-/// A checked tensor: every element that shape and stride reach is in `bytes`, and the product of all nonzero
-/// dimensions is far below the limit of 64 bits.
+/// A checked tensor: `bytes` contains every element that shape and stride address, and the product of all
+/// nonzero dimensions fits 64 bits.
 struct FileTensor {
     Element element = Element::F32;
     std::vector<std::int64_t> shape, stride;  ///< in elements
     std::string_view bytes;                   ///< from the first element on, little-endian, perhaps unaligned
-    std::shared_ptr<const std::string> owner;  ///< owns the bytes if they were unpacked
+    std::shared_ptr<const std::string> owner;  ///< owner of `bytes` if the reader unpacked them; else null
 
     std::int64_t count() const;
     /// Copies all elements in row-major order; `out` must have room for count() elements.
@@ -52,8 +53,8 @@ FileTensor denseTensor(std::string_view data, Element element, const std::vector
 /// Returns the number in at most eight bytes, lowest byte first.
 std::uint64_t littleEndian(std::string_view bytes);
 
-/// A limit of the memory of a file's tensors. Without a limit, a small file of packed zeros, or of many views
-/// of a storage, could fill any memory.
+/// A limit of the memory of a file's tensors. Without a limit, a small file could fill all memory: with
+/// packed zeros, or with many views of a storage, which the reader copies.
 class Allowance {
 public:
     explicit Allowance(std::string_view file) : m_left((std::uint64_t{64} << 20) + 8 * file.size()) {}

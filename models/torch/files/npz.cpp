@@ -67,7 +67,7 @@ FileTensors npzTensors(std::string_view bytes) {
         const auto content = std::make_shared<const std::string>(unpack(member, allowance.left()));
         allowance.spend(content->size(), name);
         FileTensor tensor = readNpy(*content, nameOf(name));
-        // Counts the memory again for the copy in f32 or 64-bit integers.
+        // Also counts the memory of the tensor's later copy in f32 or 64-bit integers.
         allowance.spend(static_cast<uint64_t>(tensor.count()) * (isFloating(tensor.element) ? 4 : 8), name);
         tensor.owner = content;
         tensors[name] = std::move(tensor);

@@ -9,8 +9,8 @@ namespace {
 
 using Kind = Pickled::Kind;
 
-// Values take far more memory than their bytes in the file, and two bytes can copy a stored value. These
-// limits keep the work in proportion to the file; files of the largest models are far below the limits.
+// A value takes far more memory than its bytes in the file, and an opcode of two bytes can copy a stored
+// value. So a small file could need much memory and time without these limits. Real models stay far below.
 constexpr size_t kMaxValues = 1000000, kMaxPlace = 1000, kMaxShape = 8;
 
 std::vector<int64_t> integers(PickledPtr value) {
@@ -143,8 +143,8 @@ void Machine::append(const std::vector<PickledPtr>& items) {
     target.items.insert(target.items.end(), items.begin(), items.end());
 }
 
-/// Reads a call without executing it: recognises by name the ordered dictionary, and functions that make a
-/// tensor or return their argument. Any other call gives an opaque value.
+/// Reads a call without executing it. Recognises by name OrderedDict, functions that make a tensor, and
+/// functions that return their argument. Any other call gives an opaque value.
 void Machine::reduce() {
     const auto arguments = pop(), callee = pop();
     demand(arguments->kind == Kind::Sequence, "pickle: a call without arguments");
@@ -166,7 +166,8 @@ void Machine::reduce() {
     push(tensor);
 }
 
-/// If the state of an object is a dictionary, makes its entries the object's members; else ignores the state.
+/// If the state of an object is a dictionary, adds the dictionary's entries to the object's map; else ignores
+/// the state.
 void Machine::build() {
     const auto state = pop();
     demand(!m_stack.empty(), "pickle: an object is missing");
@@ -221,7 +222,7 @@ void Machine::pushGlobal() {
 const std::map<unsigned char, Machine::Operation>& Machine::operations() {
     static const std::map<unsigned char, Operation> all{
         {0x80, [](Machine& m) { demand(m.little(1) <= 5, "pickle of an unknown protocol"); }},
-        {0x95, [](Machine& m) { m.little(8); }},  // the length of a frame, which reading does not need
+        {0x95, [](Machine& m) { m.little(8); }},  // skips the length of a frame
         {'N', [](Machine& m) { m.push(m.make(Kind::None)); }},
         {0x88, [](Machine& m) { m.pushNumber(Kind::Bool, 1); }},
         {0x89, [](Machine& m) { m.pushNumber(Kind::Bool, 0); }},

@@ -1,5 +1,5 @@
-// The pickles of PyTorch, read as data. Classes and functions in a pickle are never looked up: only tensors
-// and plain containers are built, and any other object becomes an opaque value.
+// Reads the pickles of PyTorch as data. Never looks up or calls the classes and functions that a pickle
+// names: builds only tensors and plain containers; any other object becomes an opaque value.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct Pickled {
     std::vector<int64_t> shape, stride;
 };
 
-/// All values of a pickle in a flat list, because values may refer to each other in circles.
+/// All values of a pickle. A flat list owns the values, because values may refer to each other in circles.
 struct Pickle {
     std::deque<Pickled> values;
     Pickled* root = nullptr;
@@ -47,8 +47,8 @@ struct ZipMember {
     std::uint64_t size = 0;  ///< after unpacking
 };
 
-/// Lists the members. Throws FileError if an archive is damaged, encrypted, or packed by any method except
-/// deflate.
+/// Lists the members. Throws FileError if an archive is damaged or encrypted, or if a member is packed by
+/// another method than deflate.
 std::vector<ZipMember> listZip(std::string_view bytes);
 
 /// Returns the member's content, unpacked if deflated. Throws FileError if the content has more than `limit`

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kMaxPickle = std::uint64_t{32} << 20;  // the largest models' weights need 1 MiB
 
-/// Returns the last element that shape and stride reach, counted from the start of the storage.
+/// Returns the highest index in the storage that the tensor's shape and stride address.
 std::int64_t lastOf(const Pickled& value, const std::string& name) {
     demand(value.shape.size() == value.stride.size() && value.offset >= 0, nameOf(name), ": damaged layout");
     std::int64_t last = value.offset;
@@ -42,7 +42,7 @@ const Pickled& weightsIn(const Pickled& root) {
     };
     const Pickled* best = &root;
     auto most = tensors(root);
-    std::set<const Pickled*> seen{&root};  // thousands of names may refer to the same dictionary
+    std::set<const Pickled*> seen{&root};  // counts a dictionary once, even if thousands of names refer to it
     for (const auto& entry : root.map) {
         if (!seen.insert(entry.second).second) continue;
         const auto count = tensors(*entry.second);

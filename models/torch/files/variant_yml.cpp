@@ -16,7 +16,7 @@ int64_t numberAt(const YAML::Node& node, const char* what) {
     return value;
 }
 
-/// Reads a single number for a square, or height and width.
+/// Reads image_size: a single number for a square image, or height and width.
 void readSize(const YAML::Node& node, Variant& variant) {
     if (!node || node.IsNull()) return;
     demand(!node.IsSequence() || node.size() == 2, "image_size must be a number or two");

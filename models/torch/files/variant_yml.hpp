@@ -6,11 +6,11 @@
 
 namespace mpm::models {
 
-/// Zeros and empty texts stand for values that the file does not have.
+/// The values of the file; 0 or empty if the file does not have the value.
 struct Variant {
     int64_t height = 0, width = 0, patch = 0, dim = 0, depth = 0, heads = 0, classes = 0;
     std::string normalisation;  ///< vit or deit
-    std::string dataset;        ///< of the training, such as "ade20k"
+    std::string dataset;        ///< the training data, such as "ade20k"
 };
 
 /// Throws FileError if the text is not a variant.yml, is longer than 64 KiB, or has a size below 1 or above

@@ -61,7 +61,8 @@ std::string_view storedBytes(std::string_view bytes, std::uint64_t header, std::
     return bytes.substr(start, size);
 }
 
-/// Sizes and place of a member; values of more than 32 bits are in the extra field, in this order.
+/// Unpacked size, packed size and offset of a member. Values of more than 32 bits are in the extra field, in
+/// the order of these members.
 struct Extent {
     std::uint64_t size, packed, header;
 };
@@ -105,7 +106,7 @@ ZipMember memberAt(std::string_view bytes, std::uint64_t& at) {
     return member;
 }
 
-/// Limits `count` to a part for zlib, which counts in 32 bits.
+/// Limits a number of bytes for a call of zlib, which counts in 32 bits.
 uInt part(std::uint64_t count) {
     return static_cast<uInt>(std::min<std::uint64_t>(count, 1U << 30));
 }
@@ -144,7 +145,7 @@ std::vector<ZipMember> listZip(std::string_view bytes) {
 std::string unpack(const ZipMember& member, std::uint64_t limit) {
     demand(member.size <= limit, "zip member ", nameOf(member.name), " is larger than allowed");
     if (!member.deflated) return std::string(member.stored);
-    // Deflate packs at most about 1032 bytes into one, so a larger size is false.
+    // A byte of deflate gives at most 1032 bytes, so a larger size cannot be true.
     demand(member.size / 1100 <= member.stored.size(), "zip member ", nameOf(member.name),
            " claims an impossible size");
     std::string out(member.size, '\0');

@@ -16,7 +16,7 @@ public:
         norm(out, "norm", "Transformer/encoder_norm");
         for (int i = 0; m_tensors.count(blockName(i) + "/LayerNorm_0/scale"); ++i)
             block(out, i);
-        for (const auto& [name, tensor] : m_tensors) {  // reports others, such as heads, as left over
+        for (const auto& [name, tensor] : m_tensors) {  // lets the report list unused tensors, such as heads
             if (!m_used.count(name)) out["jax:" + name] = tensor;
         }
         return out;

@@ -5,8 +5,8 @@
 
 namespace mpm::models {
 
-/// The type of matrix products on this thread as long as the object exists. On CPUs with AVX512-BF16, bf16
-/// products through oneDNN take a quarter of the time of f32 products.
+/// Sets the type of matrix products on this thread, until the destructor sets the previous type again. On
+/// CPUs with AVX512-BF16, bf16 products through oneDNN take a quarter of the time of f32 products.
 class ComputeType {
 public:
     explicit ComputeType(torch::ScalarType type) : m_before(current()) { current() = type; }

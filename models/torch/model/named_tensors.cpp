@@ -5,7 +5,7 @@
 namespace mpm::models {
 namespace {
 
-constexpr std::uint64_t kLimit = std::uint64_t{16} << 30;  // far above any supported model
+constexpr std::uint64_t kLimit = std::uint64_t{16} << 30;  // larger than any supported model
 
 NamedTensors toTorch(const FileTensors& tensors) {
     NamedTensors named;
@@ -15,7 +15,8 @@ NamedTensors toTorch(const FileTensors& tensors) {
 }
 
 NamedTensors tensorsOf(const std::string& bytes, const std::string& path) {
-    // Four bytes identify a zip file: as the length of a safetensors header, they would be far too large.
+    // These four bytes identify a zip file. A safetensors file begins with the length of a header, and as a
+    // length, these bytes would be far too large.
     if (bytes.compare(0, 4, "PK\x03\x04") != 0) {
         demand(bytes.compare(0, 4, "\x80\x02\x8a\x0a") != 0,
                "of PyTorch before 1.6; save it again with a newer one");

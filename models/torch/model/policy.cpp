@@ -13,7 +13,7 @@
 namespace mpm::models {
 namespace {
 
-constexpr const char* kLayout = "mbconv 1";  // name of kStem and kBlocks; other values need a new name
+constexpr const char* kLayout = "mbconv 1";  // in files; if kStem or kBlocks change, change the name
 constexpr int64_t kStem = 12;
 struct BlockSpec {
     int64_t in, out, expansion, kernel, stride;
@@ -98,7 +98,7 @@ double PolicyNetImpl::multiplyAdds(int64_t height, int64_t width) const {
 
 namespace {
 
-/// Returns parameters and running statistics, without the batch counters, which have no influence.
+/// Returns parameters and running statistics, without num_batches_tracked, which does not influence results.
 std::vector<std::pair<std::string, torch::Tensor>> stateOf(const PolicyNet& policy) {
     std::vector<std::pair<std::string, torch::Tensor>> state;
     for (const auto& entry : policy->named_parameters())
@@ -183,7 +183,7 @@ SharedTokens shareTokens(const torch::Tensor& chosen, int64_t gridHeight, int64_
     SharedTokens tokens{torch::empty({images, patches - 3 * shared}, torch::kInt64),
                         torch::empty({images, patches}, torch::kInt64)};
     for (int64_t image = 0; image < images; ++image) {
-        constexpr int64_t kOwn = -2, kUnseen = -1;  // own tokens; a shared token, not yet numbered
+        constexpr int64_t kOwn = -2, kUnseen = -1;  // unshared patches; a shared token without a number
         std::vector<int64_t> token(static_cast<size_t>(patches / 4), kOwn);
         for (int64_t k = 0; k < shared; ++k)
             token.at(static_cast<size_t>(picks.data_ptr<int64_t>()[image * shared + k])) = kUnseen;

@@ -1,6 +1,6 @@
 // The policy of token sharing (CTS): a small network that predicts from the image, for each superpatch of 2x2
-// patches, whether the superpatch shows a single class. It consists of inverted residuals (MBConv) without
-// squeeze-excite.
+// patches, whether the superpatch shows a single class. The network consists of inverted residuals (MBConv)
+// without squeeze-excite.
 #pragma once
 
 #include <string>
@@ -86,14 +86,14 @@ struct Sharing {
     int64_t countOn(int64_t superpatches, int64_t ofModel) const;
 };
 
-/// The token of each patch of a batch.
+/// The tokens of a batch, and the token of each patch.
 struct SharedTokens {
     torch::Tensor rows;  ///< int64 [B, K]: each token's row among N patches followed by N/4 superpatches
     torch::Tensor map;   ///< int64 [B, N]: the token of each patch; tokens are numbered in raster order
 };
 
-/// Returns the indices, in rising order, of the `count` highest scores in each row of [B, P]; the lowest
-/// index wins ties. Passes no gradient.
+/// Returns the indices of the `count` highest scores in each row of [B, P], in rising order. The lowest index
+/// wins ties. The result has no gradient.
 torch::Tensor highestScores(const torch::Tensor& scores, int64_t count);
 
 /// Numbers the tokens. `chosen`: int64 [B, S], the superpatches whose patches share a token. The grid of

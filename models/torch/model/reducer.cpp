@@ -25,7 +25,7 @@ bool ReducerSettings::actsInside(int64_t block, int64_t depth) const {
 }
 
 torch::Tensor unitRows(const torch::Tensor& tokens) {
-    // Scaling by the largest magnitude first keeps squares inside the range of f32.
+    // Divides by the largest magnitude first, so that squares do not overflow f32.
     const auto peak = std::get<0>(tokens.abs().max(1, true));
     const auto scaled = tokens / torch::where(peak > 0, peak, torch::ones_like(peak));
     const auto norm = scaled.pow(2).sum(1, true).sqrt();
@@ -38,7 +38,7 @@ static std::vector<int64_t> bestPartners(const torch::Tensor& tokens) {
     const int64_t count = tokens.size(0);
     const auto finite = tokens.isfinite().all(1);
     const auto unit = unitRows(torch::where(finite.unsqueeze(1), tokens, torch::zeros_like(tokens)));
-    // Mirrors the upper triangle, so that (i, j) and (j, i) have the same number.
+    // Copies the upper triangle to the lower, so that rounding cannot make (i, j) and (j, i) differ.
     const auto upper = torch::matmul(unit, unit.t()).triu(1);
     auto similarity = upper + upper.t();
     similarity.fill_diagonal_(-std::numeric_limits<float>::infinity());
@@ -82,7 +82,7 @@ torch::Tensor clusterMeans(const torch::Tensor& tokens, const torch::Tensor& map
     const auto ids = map.to(tokens.device());
     const auto weights = sizes.defined() ? sizes : torch::ones({map.numel()}, tokens.options());
     const auto sums = clusterSizes(weights, ids);
-    // Members are divided before they are added, so that a mean remains in the members' range.
+    // Divides the members before their addition, because a sum of members could overflow.
     const auto shares = tokens * (weights / sums.index_select(0, ids)).unsqueeze(1);
     return torch::zeros({sums.numel(), tokens.size(1)}, tokens.options()).index_add(0, ids, shares);
 }
@@ -90,7 +90,7 @@ torch::Tensor clusterMeans(const torch::Tensor& tokens, const torch::Tensor& map
 namespace {
 
 struct Matching {
-    std::vector<int64_t> sources, targets, match;  ///< match: place of the match of each source in `targets`
+    std::vector<int64_t> sources, targets, match;  ///< match: index in `targets`, for each source
     std::vector<float> similarity;                 ///< of each source
 };
 
@@ -145,7 +145,7 @@ torch::Tensor windowSimilarity(const torch::Tensor& unit, int64_t height, int64_
     const auto windows = grid.reshape({height / 2, 2, width / 2, 2, -1})
                              .permute({0, 2, 1, 3, 4})
                              .reshape({-1, 4, unit.size(1)});
-    // |a + b + c + d|^2 is the sum of four ones and twice the cosine of each pair.
+    // |a + b + c + d|^2 is the sum of the four squares and of twice the cosine of each pair.
     const auto squares = windows.pow(2).sum(2).sum(1);
     return (windows.sum(1).pow(2).sum(1) - squares) / 12;
 }

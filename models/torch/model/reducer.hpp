@@ -36,8 +36,8 @@ torch::Tensor mutualPairMap(const torch::Tensor& tokens);
 /// rows that did not merge, then odd rows.
 torch::Tensor alternatingMap(const torch::Tensor& metric, int64_t special, int64_t edges);
 
-/// Returns the merge map of ALGM's second step. Pairs are as in ToMe, but every pair with a similarity of at
-/// least the mean plus `deviations` standard deviations merges. ALGM uses 1 / block number (from 1).
+/// Returns the merge map of ALGM's second step. Pairs are as in ToMe, but every pair merges whose similarity
+/// is at least the mean plus `deviations` standard deviations. ALGM passes 1 / block number (from 1).
 torch::Tensor alternatingMap(const torch::Tensor& metric, int64_t special, double deviations);
 
 /// Returns the merge map of ALGM's first step: each 2x2 window of the grid merges if the mean pairwise cosine

@@ -75,14 +75,14 @@ static SegmenterOptions optionsFrom(const nlohmann::json& json) {
     options.classes = wholeAt(json, "classes");
     options.decoder = json.at("decoder");
     options.decoderDepth = wholeAt(json, "decoder_depth");
-    const Normalisation usual;  // for files written before these keys existed
+    const Normalisation usual;  // the default, because files of earlier versions have no such keys
     options.normalisation.mean = json.value("mean", usual.mean);
     options.normalisation.deviation = json.value("std", usual.deviation);
     return options;
 }
 
-/// Throws FileError if a size is out of range. The limits are far above any real model, and low enough that
-/// no product of sizes overflows 64 bits.
+/// Throws FileError if a size is out of range. The limits are above the sizes of all known models, and low
+/// enough that products of sizes cannot overflow 64 bits.
 static void checkSizes(const SegmenterOptions& options) {
     const auto within = [](const char* name, int64_t value, int64_t least, int64_t most) {
         demand(value >= least && value <= most, "the model's ", name, " is ", value, ", expected ", least,
@@ -156,8 +156,8 @@ void SegmenterImpl::setSharing(std::shared_ptr<Sharing> sharing) {
     m_sharing = std::move(sharing);
 }
 
-/// Returns the class scores of each patch. Encoder and decoder compute each token once, and patches that
-/// share a token copy the token's scores.
+/// Returns the class scores of each patch. If patches share a token, encoder and decoder compute the token
+/// once, and each of these patches gets the token's scores.
 torch::Tensor SegmenterImpl::sharedScores(const torch::Tensor& images) {
     const auto& vit = m_options.vit;
     const auto logits = [&] {

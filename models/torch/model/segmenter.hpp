@@ -32,7 +32,7 @@ struct VitOptions {
     int64_t specialTokens() const { return distilled ? 2 : 1; }
 };
 
-/// A record of the image tokens at the entry of chosen blocks, before merging.
+/// A record of the image tokens that enter chosen blocks, before the blocks merge tokens.
 struct TokenTaps {
     struct Tap {
         int64_t image;
@@ -114,8 +114,8 @@ public:
     torch::Tensor forwardShared(const torch::Tensor& images, const SharedTokens& shared);
 
     void setReducer(const ReducerSettings& settings) { m_reducer = settings; }
-    /// Returns a trace for each image of the last forward outside of training; empty if that forward did not
-    /// merge.
+    /// Returns a trace for each image of the previous forward in evaluation mode; empty if that forward did
+    /// not merge.
     const std::vector<MergeTrace>& traces() const { return m_traces; }
 
     const VitOptions& options() const { return m_options; }
@@ -139,8 +139,8 @@ private:
 };
 TORCH_MODULE(VisionTransformer);
 
-/// Seeds stochastic depth on the calling thread. Each thread has its own random generator, so that parts of a
-/// batch can run in parallel and give the same result in every run.
+/// Seeds stochastic depth on the calling thread. Each thread has a separate random generator, so that parts
+/// of a batch can run in parallel and give the same result in every run.
 void seedDropPath(uint64_t seed);
 
 /// Resizes a position embedding [1, special + h*w, D] to another grid, bilinearly; special rows do not
@@ -231,13 +231,14 @@ public:
         torch::Tensor boxes;   ///< [B, H/patch * W/patch, 4], centre, width and height as shares of the image
         torch::Tensor scores;  ///< [B, H/patch * W/patch, classes], logits
     };
-    /// Returns the boxes of a detector. Outside of training, the scores are those of peaks().
+    /// Returns the boxes of a detector. In evaluation mode, applies peaks() to the scores.
     Boxes boxes(const torch::Tensor& images);
 
     /// Sets sharing: the four patches of a superpatch share a token if the policy's score of the superpatch
-    /// is among the highest; nullptr: no patches share. The policy is not a part of the model's parameters.
+    /// is among the `shared` highest. nullptr: no sharing. parameters() does not include the policy's
+    /// weights.
     void setSharing(std::shared_ptr<Sharing> sharing);
-    /// Returns the token of each patch, int64 [B, N], in the last forward outside of training; undefined
+    /// Returns the token of each patch, int64 [B, N], of the previous forward in evaluation mode; undefined
     /// without sharing.
     const torch::Tensor& sharedMap() const { return m_sharedMap; }
 
@@ -258,7 +259,8 @@ TORCH_MODULE(Segmenter);
 torch::Tensor enlarge(const torch::Tensor& masks, int64_t height, int64_t width);
 
 /// Subtracts from each score, [B, rows * columns, classes], kPeak times the distance to the largest score in
-/// the 3x3 patches around the patch. If neighbours find the same object, only the best keeps its score.
+/// the 3x3 patches around the patch. If neighbouring patches find the same object, only the highest score
+/// remains.
 torch::Tensor peaks(const torch::Tensor& scores, int64_t rows, int64_t columns);
 constexpr double kPeak = 10;
 
@@ -270,12 +272,12 @@ torch::Tensor toTensor(const cv::Mat& image, const Normalisation& normalisation 
 
 /// Sets truncated normal weights, zero biases, sine-cosine positions, and attention that resembles trained
 /// attention. The product of query and key is near the identity, so that tokens attend to similar and near
-/// tokens; that of value and projection is near the negative identity, which helps small data sets most
-/// ("Mimetic initialization", Trockman and Kolter 2023).
+/// tokens. The product of value and projection is near the negative identity, which helps small data sets
+/// most ("Mimetic initialization", Trockman and Kolter 2023).
 void initialise(Segmenter& model);
 
-/// Sets patch filters to the principal components of the images' patches, partly whitened. Such filters keep
-/// the important components from the start. Images must be CV_8UC3 BGR.
+/// Sets patch filters to the principal components of the images' patches, partly whitened, so that an
+/// untrained model already keeps the components that vary most. Images must be CV_8UC3 BGR.
 void initialisePatchFilters(Segmenter& model, const std::vector<cv::Mat>& images, uint64_t seed);
 
 }  // namespace mpm::models

@@ -195,7 +195,7 @@ torch::Tensor VisionTransformerImpl::forward(const torch::Tensor& images, TokenT
                             images.size(3) / patch};
         restored.push_back(runReduced(state, traces[static_cast<size_t>(b)], taps));
     }
-    if (!is_training()) m_traces = std::move(traces);  // parallel parts of a training step share m_traces
+    if (!is_training()) m_traces = std::move(traces);  // in training, several threads run this function
     return norm(torch::cat(restored, 0));
 }
 

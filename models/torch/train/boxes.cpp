@@ -12,7 +12,7 @@ namespace {
 constexpr double kDistance = 5, kOverlap = 2;  // loss weights of a box; a score has weight 1
 constexpr double kSpread = 0.12;               // width of an object's heat, as a share of the object's size
 constexpr double kLeastSpread = 0.3;           // lower limit of the spread, in patches
-constexpr double kLeastHeat = 0.01;            // lower heat counts as 0
+constexpr double kLeastHeat = 0.01;            // heat below this limit becomes 0
 constexpr float kLeastScore = 0.01f;
 
 /// Converts centre, width and height to corners.
@@ -88,7 +88,8 @@ torch::Tensor heatOf(const Truth& truth, cv::Size grid) {
     return heat.masked_fill(heat < kLeastHeat, 0);
 }
 
-/// Returns each patch's weight in learning each object's box. A patch learns only its hottest object's box.
+/// Returns the weight of each patch in the loss of each object's box. A patch has a weight only for the
+/// object with the most heat at this patch.
 torch::Tensor sharesOf(const torch::Tensor& heat) {
     const auto hottest = torch::one_hot(heat.argmax(0), heat.size(0)).t().to(heat);
     const auto won = heat * hottest;
@@ -147,7 +148,7 @@ torch::Tensor boxLoss(const SegmenterImpl::Boxes& found,
         distance = distance + ((boxes - wanted).abs().sum(1) * share).sum();
         overlap = overlap + ((1 - overlaps(corners(boxes), corners(wanted))) * share).sum();
     }
-    weights.masked_fill_(targets == 1, 1);  // an object in front of ignored objects counts
+    weights.masked_fill_(targets == 1, 1);  // counts an object's centre even if it is in an ignored box
     const auto scores = (focal(found.scores, targets) * weights).sum();
     return (scores + kDistance * distance + kOverlap * overlap) / (targets == 1).sum().clamp_min(1);
 }

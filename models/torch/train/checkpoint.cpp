@@ -59,7 +59,8 @@ Optimiser::State optimiserState(const CheckpointFile& file) {
     return state;
 }
 
-/// Checks sizes first, because a model of wrong sizes could take far more memory than the file.
+/// Checks sizes before the model is made, because a model of wrong sizes could take far more memory than the
+/// file.
 void checkTensorCount(const SegmenterOptions& options, const CheckpointFile& file) {
     const auto& vit = options.vit;
     const auto depth = vit.depth + (options.decoder == "mask" ? options.decoderDepth : 0);
@@ -74,7 +75,8 @@ void checkTensorCount(const SegmenterOptions& options, const CheckpointFile& fil
     demand(held >= blocks + around, "the checkpoint holds fewer weights than its sizes need");
 }
 
-/// Returns a text that is equal for models whose weights may be averaged: stochastic depth may differ.
+/// Returns the options as text, without stochastic depth. Weights of two models may be averaged if their
+/// texts are equal.
 std::string kindOf(SegmenterOptions options) {
     options.vit.dropPath = 0;
     return options.toJson();

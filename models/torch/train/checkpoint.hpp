@@ -1,4 +1,4 @@
-// The state from which a training run continues.
+// Files from which a training run can continue, and files of weights.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace mpm::models {
 
-/// Writes atomically: after a kill or a power failure, the old or the new file is there.
+/// Writes atomically: after a kill or a power failure, the file is either the old or the complete new file.
 void saveCheckpoint(const std::string& path, Segmenter& model, Segmenter& mean, Optimiser& optimiser,
                     const Progress& progress);
 

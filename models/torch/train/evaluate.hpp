@@ -1,4 +1,4 @@
-// Single-scale evaluation: the whole image is stretched to the model's size, the labels are stretched back.
+// Single-scale evaluation: stretches the whole image to the model's size, and the predicted labels back.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ struct Evaluation {
         tokens;  ///< image tokens entering each block, mean over images; empty without merging
 };
 
-/// `sampleAt(i)` returns sample i of `count`.
+/// Predicts all samples and compares with their labels. `sampleAt(i)` returns sample i of `count`.
 Evaluation evaluate(Segmenter& model, size_t count, const std::function<pipeline::Sample(size_t)>& sampleAt,
                     int ignored);
 

@@ -8,7 +8,8 @@ namespace F = torch::nn::functional;
 
 namespace mpm::models {
 
-/// Returns the IoU that each further wrong pixel costs. isClass [P], by falling error: 1 for the class.
+/// Returns how much IoU each pixel costs if it becomes wrong after all pixels before it. isClass [P], sorted
+/// by falling error: 1 for a pixel of the class.
 static torch::Tensor overlapLost(const torch::Tensor& isClass) {
     const auto total = isClass.sum();
     const auto intersection = total - isClass.cumsum(0);
@@ -58,7 +59,7 @@ torch::Tensor patchShares(const torch::Tensor& labels, int64_t classes, int64_t 
 }
 
 torch::Tensor neighbourLoss(const torch::Tensor& tokens, const torch::Tensor& shares) {
-    constexpr double kTemperature = 0.05;  // of cosines: low, because only the nearest token counts
+    constexpr double kTemperature = 0.05;  // of cosines; low, so that mostly the nearest token counts
     const auto known = (shares.sum(1) > 0).nonzero().squeeze(1);
     if (known.numel() < 2) return tokens.sum() * 0;
     const auto rows = tokens.index_select(0, known), unit = rows / rows.norm(2, 1, true).clamp_min(1e-12);

@@ -55,7 +55,7 @@ torch::Tensor orthogonalise(const torch::Tensor& matrix) {
     const bool tall = matrix.size(0) > matrix.size(1);
     auto x = (tall ? matrix.t() : matrix).contiguous();
     x = (x / (x.norm() + 1e-12)).to(ComputeType::current());
-    for (int i = 0; i < 5; ++i) {  // this polynomial raises small singular values fastest, and is bounded
+    for (int i = 0; i < 5; ++i) {  // moves all singular values towards 1, small values fastest
         const auto square = torch::mm(x, x.t());
         const auto polynomial = square * -4.7750 + torch::mm(square, square) * 2.0315;
         x = x * 3.4445 + torch::mm(polynomial, x);

@@ -16,19 +16,19 @@ namespace mpm::models {
 
 struct OptimiserOptions {
     double rate = 1e-3;        ///< of AdamW
-    double matrixRate = 2e-3;  ///< of Muon, for the matrices inside blocks; 0: these use AdamW too
+    double matrixRate = 2e-3;  ///< of Muon, for the matrices inside blocks; 0: AdamW for all
     double decay = 0.05;       ///< norms, biases, embeddings and tokens do not decay
     int workers = 2;
 };
 
-/// The optimiser: Muon ("Muon: an optimizer for hidden layers", Jordan et al. 2024) for the matrices inside
-/// transformer blocks, AdamW for all other weights. An orthogonal step moves all directions of a matrix
-/// equally, also the rare ones, so fewer steps are needed.
+/// Muon ("Muon: an optimizer for hidden layers", Jordan et al. 2024) for the matrices inside transformer
+/// blocks, AdamW for all other weights. Muon's orthogonal step moves all directions of a matrix equally, even
+/// directions with small gradients, so training needs fewer steps.
 class Optimiser {
 public:
     Optimiser(Segmenter& model, const OptimiserOptions& options);
 
-    /// Makes a step at `share` of the learning rates, from the gradients of the weights.
+    /// Makes a step from the gradients of the weights, with `share` times the learning rates.
     void step(double share);
     void zeroGrad();
 
@@ -51,21 +51,22 @@ private:
     std::vector<Matrix> m_matrices;
 };
 
-/// Approximates the nearest matrix with orthonormal rows (or columns) by Newton-Schulz iterations: the
-/// singular values end between 0.7 and 1.2.
+/// Approximates the nearest matrix with orthonormal rows (or columns) by Newton-Schulz iterations. The
+/// singular values of the result are between 0.7 and 1.2.
 torch::Tensor orthogonalise(const torch::Tensor& matrix);
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
-/// Returns the limit of steps: `wanted`, or else kNoLimit if `minutes` limit the run, or else `usual`.
+/// Returns the limit of steps: `wanted` if it has a value. Otherwise kNoLimit if `minutes` is above 0, else
+/// `usual`.
 int64_t stepLimit(const std::optional<int64_t>& wanted, double minutes, int64_t usual);
 
 /// Returns the rate as a share of the highest rate. The share rises linearly over `warmUp` steps, then falls
 /// like half a cosine to a hundredth, while `way`, the completed share of the run, goes from 0 to 1.
 double rateShare(int64_t step, int64_t warmUp, double way);
 
-/// Updates the exponential mean of weights and running statistics; in the first steps the mean follows
-/// faster.
+/// Updates the exponential mean of weights and running statistics. In the first steps of a run, the new
+/// weights count more.
 void updateMean(torch::nn::Module& mean, const torch::nn::Module& model, int64_t step, double decay);
 
 /// Copies all weights. Resizes positions if the models' input sizes differ; skips a decoder of another kind.

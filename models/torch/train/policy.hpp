@@ -19,7 +19,7 @@ struct PolicyTrainOptions {
     /// Limit of steps; absent: kUsualSteps, or no limit if `minutes` is given; 0: the policy is only scored.
     std::optional<int64_t> steps;
     int64_t warmUp = 50;
-    double minutes = 0;  ///< limit of the training; the rate then follows time instead of steps; 0: none
+    double minutes = 0;  ///< limit of the training; if set, the rate depends on time, not on steps; 0: none
     double rate = 2e-3, decay = 1e-3;  ///< of AdamW
     double meanDecay = 0.99;           ///< of the running mean of the weights
     bool ignoredBorder = false;        ///< of the data set, see policyLabels()
@@ -35,8 +35,8 @@ struct PolicyTrainOptions {
 struct PolicyScore {
     double accuracy = 0;   ///< share of the labelled superpatches with a right prediction
     double precision = 0;  ///< share of the `shared` best superpatches that have a single class
-    /// the superpatches counted by `precision`, as a share of the most that could be found: min(`shared`,
-    /// superpatches of a single class), summed over images
+    /// the superpatches that `precision` counts, divided by the most possible: min(`shared`, superpatches of
+    /// a single class), summed over images
     double recall = 0;
 };
 

@@ -93,8 +93,8 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
     TORCH_CHECK(
         m_source || (options.teacher.empty() && options.policy.empty() && options.neighbourBlocks.empty()),
         "a detector is trained without --teacher, --policy and --neighbours");
-    // Merged images have different numbers of rows, and products of LibTorch 1.13 fail if two threads use new
-    // shapes at the same time.
+    // Uses a single thread if tokens merge: row counts then vary, and matrix products of LibTorch 1.13 fail
+    // if two threads use new shapes at the same time.
     if (options.reducer.reduces()) m_options.workers = 1;
     initialise(m_model);
     if (!data.train.empty()) initialisePatchFilters(m_model, imagesOf(data.train), options.data.seed);
@@ -125,7 +125,7 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
     m_firstStep = m_progress.step;
 }
 
-/// Throws unless weights were trained with the model's mean and deviation of images.
+/// Throws if weights were trained with another mean or deviation of images than the model's.
 void Trainer::checkNormalisation(const std::string& file, const Normalisation& trained) const {
     TORCH_CHECK(trained == m_options.model.normalisation, file,
                 " was trained with another normalisation than the model; name it with --normalisation");
@@ -148,7 +148,7 @@ void Trainer::loadPolicyOf() {
     const auto& augmented = m_options.data.augment;
     TORCH_CHECK(augmented.height % kSuperpatch == 0 && augmented.width % kSuperpatch == 0,
                 "sharing needs crops of multiples of ", kSuperpatch);
-    sharing->countOn(1, m_options.model.vit.patches() / 4);  // checks the number
+    sharing->countOn(1, m_options.model.vit.patches() / 4);  // throws if `shared` is out of range
     sharing->policy->to(m_device);
     m_model->setSharing(sharing);
     m_mean->setSharing(sharing);
@@ -172,7 +172,7 @@ torch::Tensor Trainer::lossOf(const Batch& batch) {
     const auto masks = m_model->masks(images, &taps);
     const auto logits = enlarge(masks, labels.size(1), labels.size(2));
     const auto options = F::CrossEntropyFuncOptions().weight(m_classWeights).ignore_index(m_data.ignored);
-    // The mean over no pixel is NaN.
+    // Without a labelled pixel, the cross entropy would be NaN.
     const bool labelled = (labels != m_data.ignored).any().item<bool>();
     auto loss = labelled ? F::cross_entropy(logits, labels, options) : logits.sum() * 0;
     if (m_options.overlap > 0) loss = loss + m_options.overlap * lovaszLoss(logits, labels, m_data.ignored);
@@ -204,8 +204,8 @@ double Trainer::runPart(int64_t number, int part) {
     return loss.item<double>();
 }
 
-/// Runs the parts in rounds of `workers`. Two gradients give the same sum in either order, but three may not,
-/// so with three or more workers two runs may differ in the last bits.
+/// Runs the parts in rounds of `workers` threads. The sum of three or more gradients depends on their order
+/// in the last bits, so with three or more workers, two runs may differ slightly.
 double Trainer::runParts(int64_t number) {
     double loss = 0;
     for (int first = 0; first < m_options.parts; first += m_options.workers) {
@@ -242,7 +242,7 @@ double Trainer::step() {
     updateMean(*m_mean, *m_model, number, m_options.meanDecay);
     ++m_progress.step;
     m_progress.seconds = m_secondsBefore + m_watch.seconds();
-    // A forward takes about a third of the time of forward and backward.
+    // Divides by 3, because a forward takes about a third of the time of forward and backward.
     const double images = static_cast<double>(m_options.parts) * static_cast<double>(m_options.data.batch);
     m_plan.expectValidation(secondsPerStep() / images / 3 * static_cast<double>(validationSize()));
     return loss;
@@ -260,7 +260,7 @@ void Trainer::validate(CurveRow& row) {
                               .confusion.miou()
                         : averagePrecision(m_mean, m_data.validationBoxes);
     m_plan.validated(watch.seconds());
-    if (!(row.miou > m_progress.best)) return;  // also false for NaN, if there is no label
+    if (!(row.miou > m_progress.best)) return;  // returns also for NaN (no labels)
     m_progress.best = row.miou;
     saveModel(path("best.pt"), m_mean);
 }

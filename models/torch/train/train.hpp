@@ -25,7 +25,8 @@ struct CurveRow {
 
 class Curve {
 public:
-    /// Reads existing rows up to and including `lastStep`. Drops later rows, because these steps are lost.
+    /// Reads existing rows up to and including `lastStep`, the step of the checkpoint. Drops later rows,
+    /// because the training repeats these steps.
     Curve(const std::string& csvPath, int64_t lastStep);
 
     void add(const CurveRow& row);
@@ -53,7 +54,8 @@ public:
         m_measured = true;
         m_validation = seconds;
     }
-    /// Returns the passed share, perhaps above 1, of the time for steps, which is at least half of the run.
+    /// Returns which share of the time for steps has passed; may be above 1. The time for steps is the run
+    /// without the last validation, but at least half of the run.
     double way(double passed) const { return passed / (m_seconds - std::min(m_validation, m_seconds / 2)); }
     /// Returns the seconds until the end of the run.
     double left(double passed) const { return std::max(0.0, m_seconds - passed); }
@@ -78,11 +80,11 @@ struct TrainOptions {
     static constexpr int64_t kUsualSteps = 3000;
     std::optional<int64_t> steps;  ///< at most; absent: kUsualSteps, or no limit if `minutes` is given
     int64_t warmUp = 200;
-    double minutes = 0;       ///< limit of the run; the rate then follows time instead of steps; 0: none
+    double minutes = 0;       ///< limit of the run; if set, the rate depends on time, not on steps; 0: none
     std::string from;         ///< weights to start from; empty: none
-    std::string teacher;      ///< a model of any variant, whose scores are learned too; empty: none
+    std::string teacher;      ///< a model of any variant whose scores are also learned; empty: none
     double teacherShare = 1;  ///< weight of the teacher's loss; the labels have weight 1
-    std::vector<int64_t> neighbourBlocks;  ///< tokens of these learn to be nearest to those of the same class
+    std::vector<int64_t> neighbourBlocks;  ///< blocks with neighbourLoss() on their input tokens
     double neighbourShare = 0.3;           ///< weight of this loss; the labels have weight 1
     std::string policy;                    ///< file of the policy for token sharing; empty: none
     int64_t shared = 0;  ///< number of sharing superpatches at the model's size, also in validation
@@ -97,7 +99,7 @@ struct TrainOptions {
     int64_t validateEvery = 500;  ///< steps
     int64_t checkpointEvery = 100;
     bool mixed = true;      ///< products in bf16 if the hardware has it
-    int64_t stopAfter = 0;  ///< steps after which to stop without a checkpoint; 0: never
+    int64_t stopAfter = 0;  ///< step after which to stop without a checkpoint, for tests; 0: never
     bool quiet = false;
 
     int64_t mostSteps() const { return stepLimit(steps, minutes, kUsualSteps); }

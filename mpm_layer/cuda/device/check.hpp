@@ -19,7 +19,7 @@ private:
     bool m_outOfMemory;
 };
 
-/// Thrown if the device or library does not support a request, in contrast to a failure.
+/// Thrown if the device or the library does not support a request. Failed calls throw CudaFailure.
 class Unsupported : public std::runtime_error {
 public:
     using runtime_error::runtime_error;

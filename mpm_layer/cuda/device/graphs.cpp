@@ -3,8 +3,8 @@
 namespace mpm::cuda {
 namespace {
 
-// Whether a call succeeded; clears the error, because the caller then queues the work without a graph. If the
-// graph did not cause the error, the error occurs again.
+// Whether a call succeeded. If not, clears the error, because the caller then queues the work without a
+// graph. If the graph did not cause the error, the error occurs again.
 bool succeeded(cudaError_t status) {
     if (status != cudaSuccess) cudaGetLastError();
     return status == cudaSuccess;
@@ -14,7 +14,7 @@ bool succeeded(cudaError_t status) {
 
 bool Graph::record(cudaStream_t stream, const std::function<void()>& body) {
     release();
-    // In this mode, other threads may allocate and copy meanwhile.
+    // In this mode, other threads may allocate and copy during the recording.
     if (!succeeded(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal))) return false;
     bool queued = true;
     try {
@@ -23,7 +23,7 @@ bool Graph::record(cudaStream_t stream, const std::function<void()>& body) {
         queued = false;
     }
     // The recording must always end, even after an exception.
-    Handle<cudaGraph_t, cudaGraphDestroy> plain;  // the graph that is not yet executable
+    Handle<cudaGraph_t, cudaGraphDestroy> plain;  // the recorded graph, not yet executable
     const bool ended = succeeded(cudaStreamEndCapture(stream, plain.address()));
     if (!queued || !ended || !plain) return false;
     if (succeeded(cudaGraphInstantiateWithFlags(address(), plain, 0))) return true;

@@ -14,8 +14,8 @@ namespace mpm::cuda {
 class Graph : public Handle<cudaGraphExec_t, cudaGraphExecDestroy> {
 public:
     bool recorded() const { return *this != nullptr; }
-    /// Records the work that `body` queues on the stream, without running it. Returns false if that fails;
-    /// the graph is then empty.
+    /// Records the work that `body` queues on the stream, without running it. If the recording fails, returns
+    /// false, and the graph is empty.
     bool record(cudaStream_t stream, const std::function<void()>& body);
     void launch(cudaStream_t stream) const { MPM_CUDA_CHECK(cudaGraphLaunch(*this, stream)); }
 };
@@ -26,8 +26,8 @@ using GraphKey = std::vector<std::uint64_t>;
 class Graphs {
 public:
     /// Queues the work of `body`. The first use of `key` calls `body`, which also reserves all memory and
-    /// plans all products. Later uses launch a graph, which the second use records. After a failed recording,
-    /// calls `body` in every use.
+    /// plans all products. Later uses launch a graph, which the second use records. If a recording has
+    /// failed, all later calls of run() call `body`.
     void run(const GraphKey& key, cudaStream_t stream, const std::function<void()>& body);
 
 private:

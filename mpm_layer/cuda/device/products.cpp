@@ -7,9 +7,10 @@ namespace mpm::cuda {
 namespace {
 
 constexpr size_t kWorkspace = size_t{32} << 20;
-// If there are this many plans, all are dropped: a video with changing token counts always has new shapes.
+// If there are this many plans, all are dropped. A video with changing token counts always has new shapes, so
+// the number of plans would grow without limit.
 constexpr size_t kMostPlans = 4096;
-// Fixed kernels are selected for eight images of 1,024 tokens, enough rows to fill a device.
+// Kernels for Product::fixed are selected for eight images of 1,024 tokens, which fill a device.
 constexpr int kFixedRows = 8192;
 
 class Layout : public Handle<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy> {
@@ -62,7 +63,7 @@ std::string nameOf(const Product& p) {
 
 }  // namespace
 
-// cuBLAS stores matrices by columns, so our rows are columns to cuBLAS: output^T = weight * input^T.
+// cuBLAS stores matrices by columns, so it takes our rows for columns: output^T = weight * input^T.
 struct Products::Plan {
     explicit Plan(const Product& p)
         : description(p.types.compute),
@@ -119,8 +120,9 @@ std::unique_ptr<Products::Plan> Products::makePlan(const Product& p) {
         const bool found = choose(*plan, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
         return found ? std::move(plan) : nullptr;
     }
-    // Every row must have the same tile and order of summation. So the kernel is selected for a fixed number
-    // of rows, and sums are never split, because the parts of a split sum may depend on the number of rows.
+    // For every number of rows, the tile and the order of summation must be the same. So the kernel is
+    // selected for a fixed number of rows, and sums are never split, because the parts of a split sum may
+    // depend on the number of rows.
     Product usual = p;
     usual.rows = kFixedRows;
     Plan model(usual);

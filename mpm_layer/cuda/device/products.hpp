@@ -15,10 +15,10 @@ struct ProductTypes {
     cublasComputeType_t compute;
 };
 
-/// Functions that cuBLASLt can apply to a sum before it is stored. GELU is the tanh form.
+/// Functions that cuBLASLt can apply to a sum before it is stored. The only GELU is the tanh form.
 enum class Epilogue { None, GeluTanh, Relu };
 
-/// The product output [rows][columns] = input [rows][depth] * weight^T + bias; if `add`, the product is added
+/// The product output [rows][columns] = input [rows][depth] * weight^T + bias. If `add`, the product is added
 /// to the output. Strides are in elements; weight is [columns][weightStride]. Bias has the output's type and
 /// may be null.
 struct Product {

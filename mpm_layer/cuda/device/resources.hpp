@@ -42,8 +42,8 @@ struct PinnedSpace {
     static void give(void* memory) { cudaFreeHost(memory); }
 };
 
-/// Memory that grows on demand, without keeping the contents, and is freed with the buffer. If memory runs
-/// out, the buffer is empty, and a smaller size can be reserved.
+/// Memory that grows on demand and is freed with the buffer. If the buffer grows, the contents are lost. If
+/// memory runs out, the buffer is empty, and a smaller size can be reserved.
 template <class T, class Space>
 class Buffer {
 public:
@@ -87,7 +87,7 @@ using DeviceBuffer = Buffer<T, DeviceSpace>;
 template <class T>
 using PinnedBuffer = Buffer<T, PinnedSpace>;
 
-/// Owns an object that kDestroy frees; empty until it is created.
+/// Owns an object that kDestroy frees. Empty until an object is created at address().
 template <class Object, auto kDestroy>
 class Handle {
 public:

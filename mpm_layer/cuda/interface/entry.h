@@ -13,7 +13,7 @@ extern "C" {
 #define MPM_CUDA_ENTRY_VERSION 4u
 #define MPM_CUDA_ENTRY_NAME "mpm_cuda_entry"
 
-/* Functions return a status and, unless it is MPM_CUDA_OK, fill in the error. */
+/* Functions return a status. If the status is not MPM_CUDA_OK, they also fill in the error. */
 enum { MPM_CUDA_OK = 0, MPM_CUDA_FAILED = 1, MPM_CUDA_OUT_OF_MEMORY = 2, MPM_CUDA_UNSUPPORTED = 3 };
 
 typedef struct MpmCudaError {
@@ -22,7 +22,7 @@ typedef struct MpmCudaError {
 
 enum { MPM_CUDA_F32 = 0, MPM_CUDA_TF32 = 1, MPM_CUDA_BF16 = 2, MPM_CUDA_F16 = 3 };
 
-/* Pointers to absent parts are null; a norm without weight and bias may still be present. */
+/* Pointers to absent parts are null. `present` is 1 also for a norm that has neither weight nor bias. */
 typedef struct MpmCudaNorm {
     const float* weight;
     const float* bias;
@@ -59,7 +59,7 @@ typedef struct MpmCudaEncoderDescription {
     int32_t block_count;
 } MpmCudaEncoderDescription;
 
-/* Calls body(argument, i) for each i < count, maybe on several threads. If null, the calls run in turn. */
+/* Calls body(argument, i) for each i < count, maybe on several threads. If null, libmpm_cuda uses a loop. */
 typedef void (*MpmCudaParallel)(int32_t count, void (*body)(void* argument, int32_t index), void* argument);
 
 /* How rows are normalised; `kind` is a NormKind of base/norm_rule.hpp. */
@@ -76,7 +76,7 @@ typedef struct MpmCudaOptions {
 } MpmCudaOptions;
 
 /* How a forward is queued: kernel by kernel, or as CUDA graphs, recorded in an earlier forward of the same
- * shape. MPM_CUDA_GRAPHS_AUTO: graphs if kernels are short compared with their launches. */
+ * shape. MPM_CUDA_GRAPHS_AUTO: as graphs if a kernel takes less time than a launch. */
 enum { MPM_CUDA_GRAPHS_NEVER = 0, MPM_CUDA_GRAPHS_ALWAYS = 1, MPM_CUDA_GRAPHS_AUTO = 2 };
 
 /* How similarities are computed: in f32 by chains of fused multiply-adds, or on tensor cores from bf16 terms
@@ -90,7 +90,7 @@ typedef struct MpmCudaInput {
     void* stream; /* cudaStream_t that writes tokens on the device; null is the legacy default stream */
     int32_t images, rows_per_image; /* special tokens included */
     const float* key_bias;          /* on the host, rows_per_image values for each image; may be null */
-    int32_t key_bias_images;        /* images that have a key_bias: 1 (the same for all) or `images` */
+    int32_t key_bias_images;        /* number of key biases: 1 (the same for all images) or `images` */
     int32_t proportional;           /* 1: the logarithm of a key's size is added to the key's logits */
     /* 1: the CPU reads the number of rows after each merge, and products shrink to this number.
      * 0: the CPU never waits, and products keep the number of rows of the input. */
@@ -101,7 +101,7 @@ typedef struct MpmCudaInput {
 } MpmCudaInput;
 
 /* A merge of the batch: by mutual pairs if `ids` is null, else by maps. `ids` has the maps of all images in
- * order; a map has an id for each image token that remains. */
+ * order; a map has an id for each image token before this merge. */
 typedef struct MpmCudaStage {
     const int32_t* ids;
     const int32_t* clusters; /* number of clusters of each image */
@@ -148,7 +148,7 @@ typedef struct MpmCudaEntry {
     int (*reduce)(MpmCudaSession* session, const MpmCudaStage* stage, MpmCudaError* error);
     int (*attend)(MpmCudaSession* session, int32_t block, MpmCudaError* error);
     int (*run_mlp)(MpmCudaSession* session, int32_t block, MpmCudaError* error);
-    /* Queues the restored tokens; on the host they are complete only after finish(). */
+    /* Queues the output of restored tokens. An output on the host is complete only after finish(). */
     int (*emit)(MpmCudaSession* session, int32_t norm, float* output, int32_t output_on_device,
                 MpmCudaError* error);
     /* Waits for all queued work. */
@@ -161,10 +161,10 @@ typedef struct MpmCudaEntry {
     int (*stage_map)(MpmCudaSession* session, int32_t stage, int32_t image, int32_t* ids,
                      MpmCudaError* error);
 
-    /* For merges that the CPU decides, and for encoders without blocks: wait for all queued work, then copy
-     * the current state. counts: image tokens of each image. rows: [sum of counts, dim], without special
-     * tokens. keys: mean over heads of the last attend()'s keys, [sum of counts, head size]. sizes: image
-     * tokens that each row represents. Null parts are not copied. */
+    /* For merges that the CPU decides, and for encoders without blocks. Both functions wait for all queued
+     * work, then copy the current state, except to null pointers. counts: image tokens of each image. rows:
+     * [sum of counts, dim], without special tokens. keys: [sum of counts, head size], the mean over heads of
+     * the keys in the most recent attend(). sizes: image tokens that each row represents. */
     int (*read_counts)(MpmCudaSession* session, int32_t* counts, MpmCudaError* error);
     int (*read_rows)(MpmCudaSession* session, float* rows, float* keys, float* sizes, MpmCudaError* error);
 
@@ -173,7 +173,7 @@ typedef struct MpmCudaEntry {
     int (*restore)(int32_t device, const MpmCudaRestore* request, MpmCudaError* error);
 } MpmCudaEntry;
 
-/* Returns null if the library does not have this version. */
+/* Returns null if the library does not support this version. */
 typedef const MpmCudaEntry* (*MpmCudaEntryFunction)(uint32_t version);
 
 #ifdef __cplusplus

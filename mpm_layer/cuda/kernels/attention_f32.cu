@@ -1,4 +1,4 @@
-// Attention in plain f32: one tile of keys at a time, with a running softmax.
+// Attention in plain f32: a tile of keys at a time, with a running softmax.
 #include "mpm_layer/cuda/kernels/element.cuh"
 #include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/rows.hpp"
@@ -9,7 +9,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kQueries = 64;
 constexpr int kKeys = 32;
-constexpr int kLanes = 16;                             // threads that share four queries: half a warp
+constexpr int kLanes = 16;                             // threads with the same four queries: half a warp
 constexpr int kRows = kQueries / (kThreads / kLanes);  // queries of a thread
 constexpr int kColumns = kKeys / kLanes;               // keys of a thread
 constexpr int kWeightPitch = kKeys + 4;
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(kThreads) attendKernel(BatchView batch, Attent
             }
             const float before = highest[r];
             highest[r] = fmaxf(before, sharedMax(peak));
-            // If a bias excludes all keys, the score is -inf, and -inf - (-inf) would be NaN.
+            // If a bias excludes all keys so far, the highest score is -inf, and -inf - (-inf) would be NaN.
             const float base = highest[r] == -INFINITY ? 0.0f : highest[r];
             const float fade = exp2f(before - base);
             float sum = 0;

@@ -10,8 +10,8 @@ namespace {
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
 constexpr int kKeys = 64;
-/// The length of the last tile if at most this many keys are left. This is common: a multiple of 64 image
-/// tokens and a class token leave a single key.
+/// If at most this many keys are left, the last tile has this length instead of kKeys. This is common: a
+/// multiple of 64 image tokens and a class token leave a single key.
 constexpr int kFewKeys = 16;
 constexpr float kLog2E = 1.44269504f;
 
@@ -78,14 +78,14 @@ __device__ int keyColumn() {
     return threadIdx.x % 16 / 8 * 8;
 }
 
-/// The part of 16 queries that a thread holds: operands, and for each of two rows, 8 apart, the running
-/// softmax and the sums.
+/// The part of 16 queries that a thread holds: operands and, for two of the queries, the running softmax and
+/// the sums. The two queries are 8 rows apart.
 template <class T, int D>
 struct Queries {
     std::uint32_t operands[D / 16][4];
     float highest[2] = {-INFINITY, -INFINITY};
     float sums[D / 8][4] = {};
-    float totals[4] = {};  // sums of weights: the same in all columns
+    float totals[4] = {};  // sums of weights, the same for all columns of the product
 
     __device__ void load(const T (*rows)[D + 8]) {
 #pragma unroll
@@ -106,7 +106,7 @@ __device__ const float* logitsOf(const AttentionView<T>& view, int row) {
     return view.logits ? view.logits + row : nullptr;
 }
 
-// Products of 16 queries with the keys of a tile; later the weights of the keys.
+// Products of 16 queries with the keys of a tile. weigh() replaces the products by the weights of the keys.
 template <int Keys>
 using Scores = float[Keys / 8][4];
 
@@ -115,8 +115,8 @@ __device__ float quadMax(float v) {
     return fmaxf(v, __shfl_xor_sync(kWholeWarp, v, 2));
 }
 
-// Calls load(i, operand), then use(i, operand) for each product. Loads are two products ahead: shared memory
-// is slow.
+// Calls load(i, operand), then use(i, operand) for each product. Loads are two products ahead, because shared
+// memory is slow.
 template <int Products, class Load, class Use>
 __device__ void multiplyAhead(const Load& load, const Use& use) {
     constexpr int kAhead = 2, kRing = kAhead + 1;
@@ -207,7 +207,7 @@ __device__ void weigh(Scores<Keys>& scores, float scale, Queries<T, D>& queries)
     for (int q = 0; q < 2; ++q) {
         const float before = queries.highest[q];
         queries.highest[q] = fmaxf(before, quadMax(peak[q]) * scale);
-        // If a bias excludes all keys, the score is -inf, and -inf - (-inf) would be NaN.
+        // If a bias excludes all keys so far, the highest score is -inf, and -inf - (-inf) would be NaN.
         base[q] = queries.highest[q] == -INFINITY ? 0.0f : queries.highest[q];
         fade[q] = powerOfTwo(before - base[q]);
     }
@@ -347,8 +347,8 @@ void launch(const BatchView& batch, const AttentionView<T>& view, cudaStream_t s
                  stream, batch, view);
 }
 
-// Uses smaller thread blocks for small batches, to occupy the device. A row's bits are the same in both
-// cases.
+// For small batches, uses smaller thread blocks, so that all multiprocessors have work. The bits of a row do
+// not depend on this choice.
 template <class T, int D>
 void launchFor(const BatchView& batch, const AttentionView<T>& view, cudaStream_t stream) {
     constexpr int kEnoughBlocks = 256;
@@ -362,7 +362,7 @@ void attendHalf(const BatchView& batch, const AttentionView<T>& view, cudaStream
     if (batch.longest == 0) return;
     if (view.headSize <= 32) return launchFor<T, 32>(batch, view, stream);
     if (view.headSize <= 64) return launchFor<T, 64>(batch, view, stream);
-    // For larger heads, the registers do not suffice for 32 queries.
+    // For larger heads, there are not enough registers for 32 queries.
     if (view.headSize <= 96) return launch<T, 96, 1>(batch, view, stream);
     launch<T, 128, 1>(batch, view, stream);
 }

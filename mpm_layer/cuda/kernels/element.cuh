@@ -31,7 +31,7 @@ __device__ inline __half fromFloat<__half>(float v) {
     return __float2half_rn(v);
 }
 
-/// Neighbours that are read or written in a single access.
+/// Neighbouring elements that are read or written in a single access.
 template <class T, int Count>
 struct alignas(sizeof(T) * Count) Pack {
     T v[Count];

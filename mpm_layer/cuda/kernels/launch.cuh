@@ -1,5 +1,5 @@
-// Launches of kernels, with dynamic shared memory. A function of the runtime replaces <<<>>>, so that a host
-// compiler can compile kernels for the tests (tests/support/cuda).
+// Launches kernels, with dynamic shared memory. Calls a function of the runtime instead of <<<>>>, so that a
+// host compiler can compile kernels for the tests (tests/support/cuda).
 #pragma once
 
 #include "mpm_layer/cuda/device/check.hpp"

@@ -14,7 +14,7 @@ dim3 warpARowOfImages(int rows, int images) {
     return dim3((rows + kWarps - 1) / kWarps, images);
 }
 
-// Returns the sum over all threads up to and including this thread; sets `total` to the sum over all threads.
+// Returns the sum of `term` over all threads up to this thread, and sets `total` to the sum over all threads.
 __device__ ClusterSum blockSum(ClusterSum term, ClusterSum* ofWarps, ClusterSum& total) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     ClusterSum sum = term;
@@ -103,8 +103,8 @@ __device__ double lengthOf(const float* row, int dim) {
     return sqrt(sum);
 }
 
-// Scales a weighted mean to the geometric mean of its length and the members' mean length. Each thread reads
-// and writes the elements of `mean` that it wrote before.
+// Scales a weighted mean to the geometric mean of two lengths: of the mean, and of the members on average.
+// Each thread reads and writes only elements of `mean` that it wrote, so no synchronisation is needed.
 __device__ void scaleMean(const float* rows, int dim, const int* members, int count, const float* sizes,
                           float* mean) {
     double lengths = 0, total = 0;
@@ -148,7 +148,7 @@ __global__ void mergeKernel(BatchView batch, RowState from, const int* offsets, 
     }
     to.sizes[toRow] = size;
     to.positions[toRow] = position;
-    // The mean over all image tokens that a row represents, whichever stages merged them.
+    // Weights are sizes, so this is the mean over all image tokens that the row represents.
     if (to.bias) to.bias[toRow] = meanElement(from.bias + first, 1, members, count, sizes);
 }
 

@@ -12,13 +12,13 @@
 namespace mpm::cuda {
 
 /// Rows scaled to length 1, as f32 or as bf16 terms (SplitValue), with zeros after the width. Rows with NaN
-/// or infinity are not `finite`. Indexed like the batch.
+/// or infinity are not `finite`. Rows have the same indices as in the batch.
 struct UnitRows {
     float* data;           ///< for findNearest(), else null
     __nv_bfloat16* split;  ///< for findNearestOnTensorCores(), else null
     int stride;            ///< a multiple of kUnitStep
     unsigned char* finite;
-    Candidate* best;  ///< most similar token so far, counted from the image's first token
+    Candidate* best;  ///< most similar token so far; indices count from the image's first token
 
     MPM_HOST_DEVICE size_t splitStride() const { return static_cast<size_t>(stride) * kSplitTerms; }
 };
@@ -28,7 +28,7 @@ void normaliseRows(const BatchView& batch, const float* rows, const UnitRows& un
 void findNearest(const BatchView& batch, const UnitRows& unit, cudaStream_t stream);
 void findNearestOnTensorCores(const BatchView& batch, const UnitRows& unit, cudaStream_t stream);
 
-/// The clusters of every image. In each array, an image has `pitch` entries; in `starts`, `pitch` + 1.
+/// The clusters of every image. An image has `pitch` ids and members, `pitch` + 1 starts, and a count.
 struct ClusterTables {
     int* ids;
     int* starts;
@@ -67,8 +67,8 @@ void composeMaps(const ClusterTables& tables, int images, int tokens, int* compo
 void startBatch(const BatchView& batch, int* offsets, const RowState& state, int* composed,
                 cudaStream_t stream);
 
-/// Writes a copy of each token's row to `out` [images][special + tokens][dim], normalised if `norm` is
-/// present.
+/// Writes a copy of each token's row to `out`, [images][special + tokens][dim]. If `norm` is present,
+/// normalises the copies.
 void restoreRows(const BatchView& batch, const float* rows, const NormView& norm, const int* composed,
                  int tokens, float* out, cudaStream_t stream);
 

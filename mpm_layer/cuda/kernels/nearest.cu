@@ -1,5 +1,5 @@
-// The search for the most similar other token of every token, in a triangle of tiles: each similarity serves
-// a row and a column. The matrix of similarities is never written to memory.
+// The search for the most similar other token of every token. The matrix of similarities is symmetric, so
+// only the tiles of a triangle are computed. The matrix is never written to memory.
 #include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/nearest.cuh"
 #include "mpm_layer/cuda/logic/arithmetic.hpp"
@@ -11,11 +11,11 @@ constexpr int kWarps = 8;
 constexpr int kTile = 128;
 constexpr int kThreads = 256;
 constexpr int kSide = 8;           // each thread's share of a tile is kSide x kSide
-constexpr int kPitch = kTile + 4;  // four words more than a power of two: columns start in different banks
+constexpr int kPitch = kTile + 4;  // not a power of two, so that columns start in different banks
 constexpr int kPacks =
     kTile * kUnitStep / 4 / kThreads;  // number of float4 of an operand that a thread loads in a step
 
-// Stores an element of a row of length 1, in f32 or in terms of bf16.
+// Stores element `i` of a unit row, as f32 or as bf16 terms.
 __device__ void storeUnit(const UnitRows& unit, size_t row, int i, float value) {
     if (unit.data) {
         unit.data[row * unit.stride + i] = value;
@@ -66,7 +66,7 @@ struct Step {
     float4 pack[kPacks];
 };
 
-// Loads a thread's share of a step of the operand that starts at `row`; zeros for rows beyond the image.
+// Loads a thread's share of a step of the operand that starts at `row`. Rows beyond the image are zeros.
 __device__ void loadStep(const UnitRows& unit, const ImageRows& image, int row, int k, Step& step) {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
@@ -111,7 +111,7 @@ struct Operands {
     float columns[kUnitStep][kPitch];
 };
 
-// Every sum runs over k in order, in a single chain, so its bits do not depend on the order of the two
+// Every sum is added in the order of k, in a single chain, so the bits do not depend on the order of the two
 // tokens.
 __device__ void multiply(const UnitRows& unit, const ImageRows& image, const Tile& tile, Operands& operands,
                          float (&sums)[kSide][kSide]) {
@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(kThreads, 2) nearestKernel(BatchView batch, Un
             ofRow = larger(ofRow, __shfl_xor_sync(kWholeWarp, ofRow, step));
         if (columnGroup == 0) offer(unit, image, rowToken[i], ofRow);
     }
-    __syncthreads();  // the columns' candidates replace the operands
+    __syncthreads();  // candidates of columns now replace the operands in shared memory
 #pragma unroll
     for (int j = 0; j < kSide; ++j) {
         const Candidate both = larger(ofColumn[j], __shfl_xor_sync(kWholeWarp, ofColumn[j], 16));

@@ -3,13 +3,13 @@
 // Tiles and candidates are as in nearest.cu.
 //
 // Accuracy. The three terms have every bit of a value. For values a and b, the three omitted products are
-// below 2^-26 |a||b|. Over a row, |a||b| sums to at most 1, so these would add at most 1.5e-8 to a
-// similarity. Products of bf16 are exact in f32. Tensor cores may truncate sums that f32 would round, so a
+// below 2^-26 |a||b|. Over a row, |a||b| sums to at most 1, so the omitted products change a similarity by at
+// most 1.5e-8. Products of bf16 are exact in f32. Tensor cores may truncate sums that f32 would round, so a
 // sum stays in the tensor cores for a single step of 16 elements. This costs at most 2^-19 of the step's
-// |a||b|: in all 2e-6. The sums of steps are then added in f32, with D / 16 roundings of 2^-24 for rows of D
-// elements: 3e-6 for D = 768. So a similarity's error is at most 5e-6, usually about 1e-7. In nearest.cu, D
-// roundings cost at most 4.6e-5. If a token's two highest similarities differ by more than 1e-5, this kernel
-// finds the nearest token exactly.
+// |a||b|, so at most 2e-6 in total. The sums of steps are then added in f32, with D / 16 roundings of 2^-24
+// for rows of D elements: 3e-6 for D = 768. So a similarity's error is at most 5e-6, usually about 1e-7. In
+// nearest.cu, D roundings cost at most 4.6e-5. If a token's two highest similarities differ by more than
+// 1e-5, this kernel finds the nearest token exactly.
 //
 // The bits of a similarity do not depend on the order of the two tokens: swapping a and b swaps `ofRow` and
 // `ofColumn`, and their sum is the same.
@@ -63,9 +63,9 @@ __device__ void loadStep(const UnitRows& unit, const ImageRows& image, const Til
     closeCopies();
 }
 
-// Row and column of this thread's address for ldmatrix, which loads 16 x 16 elements as four matrices. Rows:
-// the matrices are in order from top to bottom. Columns: from left to right, so that a pair of registers has
-// both halves.
+// Row and column of this thread's address for ldmatrix, which loads 16 x 16 elements as four matrices. For
+// rows, the matrices are ordered from top to bottom. For columns, they are ordered from left to right, so
+// that a pair of registers has both halves of a column's elements.
 __device__ int rowOfLane() {
     return threadIdx.x % 16;
 }
@@ -91,7 +91,7 @@ __device__ Place placeOfWarp() {
 using Sums = float[kRows][kColumns][4];
 
 __device__ void multiplyStep(const Operands& step, const Place& place, Sums& sums) {
-    std::uint32_t b[kColumns / 2][kSplitTerms][4];  // operands of two products each
+    std::uint32_t b[kColumns / 2][kSplitTerms][4];  // each holds the operands of two products
 #pragma unroll
     for (int j = 0; j < kColumns / 2; ++j) {
 #pragma unroll
@@ -110,7 +110,7 @@ __device__ void multiplyStep(const Operands& step, const Place& place, Sums& sum
         }
 #pragma unroll
         for (int j = 0; j < kColumns; ++j) {
-            // Small terms are added first.
+            // Adds the smallest products first, which loses the fewest bits.
             float both[4] = {}, ofRow[4] = {}, ofColumn[4] = {};
             const auto multiply = [&](float(&sum)[4], int ofA, int ofB) {
                 multiplyAdd<Term>(sum, a[ofA], b[j / 2][ofB][j % 2 * 2], b[j / 2][ofB][j % 2 * 2 + 1]);
@@ -128,7 +128,7 @@ __device__ void multiplyStep(const Operands& step, const Place& place, Sums& sum
     }
 }
 
-// Row and column in the tile of element `e` of a thread's products.
+// Return the row or column of the tile for element `e` of a thread's product (i, j).
 __device__ int rowWithin(const Place& place, int i, int e) {
     return place.row + i * 16 + threadIdx.x % 32 / 4 + e / 2 * 8;
 }

@@ -75,7 +75,7 @@ __global__ void activateKernel(BatchView batch, RowsOf<T> hidden, const T* gate,
     }
 }
 
-// Returns element e of a head, rotated with its partner. An element without a partner is not rotated.
+// Returns element e of a head, rotated together with a partner. The last element of an odd size has none.
 __device__ float rotated(const float* head, const float* cosine, const float* sine, int e, int size,
                          bool halves) {
     const int half = size / 2;
@@ -98,7 +98,7 @@ __global__ void finishHeadsKernel(BatchView batch, RowsOf<T> qkv, HeadsView view
     const NormView& norm = blockIdx.z == 0 ? view.queryNorm : view.keyNorm;
     for (int e = lane; e < size; e += 32)
         values[e] = toFloat(data[e]);
-    // Each lane reads only its own values.
+    // Each lane reads only values that it wrote, so no synchronisation is needed here.
     if (norm.present)
         writeNormed<float, float, 1>(values, size, norm, scaleOf<float, 1>(values, size, norm), values);
     __syncwarp();

@@ -12,7 +12,7 @@
 namespace mpm::cuda {
 
 struct BatchView {
-    const int* offsets;  ///< on the device: first row of each image, and the number of rows at the end
+    const int* offsets;  ///< on the device: first row of each image; the last entry is the number of rows
     int images;
     int special;  ///< rows in front of each image's tokens
     int dim;
@@ -29,7 +29,7 @@ struct NormView {
     const float* weight;
     const float* bias;
     NormRule rule;
-    bool present;  ///< false: rows are only converted
+    bool present;  ///< false: rows are only converted to another type
 };
 
 template <class T>
@@ -38,12 +38,12 @@ struct RowsOf {
     size_t stride;
 };
 
-/// Normalises rows: in [rows][width] -> out [rows][width], which may be the same memory.
+/// Normalises rows: `in` and `out` are [rows][width] and may be the same memory.
 template <class In, class Out>
 void layerNorm(const BatchView& batch, RowsOf<const In> in, int width, const NormView& norm, RowsOf<Out> out,
                cudaStream_t stream);
 
-/// Computes hidden = act(hidden), or hidden = hidden * act(gate) if there is a gate; both [rows][width].
+/// Computes hidden = act(hidden) or, if there is a gate, hidden = hidden * act(gate). Both are [rows][width].
 template <class T>
 void activate(const BatchView& batch, RowsOf<T> hidden, const T* gate, int width, int32_t activation,
               cudaStream_t stream);
@@ -58,7 +58,7 @@ struct HeadsView {
 };
 
 /// Normalises and rotates queries and keys in qkv [rows][3][heads][head size], in place. `position` of a row
-/// is -1 for special tokens.
+/// is -1 for special tokens, which are not rotated.
 template <class T>
 void finishHeads(const BatchView& batch, RowsOf<T> qkv, const HeadsView& heads, const int* position,
                  cudaStream_t stream);

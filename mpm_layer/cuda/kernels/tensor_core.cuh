@@ -1,5 +1,5 @@
-// The 16 x 8 x 16 product of tensor cores, and the copies for its operands. nvcc compiles the functions in
-// ptx.cuh; the tests run kernels on the CPU with other functions (tests/support/cuda).
+// The 16 x 8 x 16 product of tensor cores, and copies for the operands. nvcc compiles the functions in
+// ptx.cuh. The tests run kernels on the CPU with replacements of these functions (tests/support/cuda).
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ __device__ void multiplyAdd(float (&sum)[4], const std::uint32_t (&a)[4], std::u
 /// Returns 2^v as the hardware computes it: with a relative error up to 2^-22; 0 if 2^v is below 2^-126.
 __device__ float powerOfTwo(float v);
 
-/// Packs two neighbours into a register, the first into the lower half.
+/// Packs two values into a register, `first` into the lower half.
 template <class T>
 __device__ inline std::uint32_t packed(float first, float second) {
     const Pack<T, 2> pair{{fromFloat<T>(first), fromFloat<T>(second)}};

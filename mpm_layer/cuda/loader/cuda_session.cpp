@@ -41,7 +41,7 @@ struct ReadBack {
     std::vector<float> rows, keys, sizes;
 };
 
-// Returns data(), but never null: null, which an empty vector may return, has another meaning for the entry.
+// Returns data(), but never null, which an empty vector may return: null has another meaning for the entry.
 template <class T>
 T* memoryOf(std::vector<T>& values) {
     static T none;

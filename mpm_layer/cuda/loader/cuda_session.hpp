@@ -41,8 +41,8 @@ private:
     const MpmCudaEntry& entry() const { return m_weights->entry(); }
     std::vector<int> presentTokens();
     std::vector<MergeMap> decideOnCpu(const StageRequest& request);
-    /// Whether the reducer compares the keys of the last attention. If the reducer compares other keys, the
-    /// CPU computes these keys.
+    /// Whether the reducer compares the keys of the most recent attention. If the reducer compares other
+    /// keys, the CPU computes those keys.
     bool readsKeys(const StageRequest& request) const;
     void apply(const std::vector<MergeMap>& maps, const MpmCudaStage& stage);
 
@@ -51,7 +51,7 @@ private:
     int m_images, m_inputTokens;
     const bool m_onDevice;
     std::vector<int> m_blockOfStage;
-    std::vector<MergeMap> m_composed;  ///< empty after the device has decided a stage
+    std::vector<MergeMap> m_composed;  ///< of all stages so far; empty after the device has decided a stage
     MpmCudaSession* m_handle = nullptr;
     MpmCudaTimes m_times{};
 };

@@ -20,8 +20,8 @@ constexpr const char* kFile = "libmpm_cuda.so";
     CV_Error(cv::Error::StsNotImplemented, "mpm: device cuda is not usable: " + why);
 }
 
-// Returns the folders in which this build's library may be: the folder of libmpm.so or, if a program contains
-// libmpm.a, the folders of the program and of the libraries that are installed with the program.
+// Returns the folders that may contain this build's library: the folder of libmpm.so or, if a program
+// contains libmpm.a, the folders of the program and of the libraries that are installed with the program.
 std::vector<std::string> ownFolders() {
     const OwnFile own = ownFile(reinterpret_cast<void*>(&ownFolders));
     if (own.path.empty()) return {};
@@ -31,7 +31,7 @@ std::vector<std::string> ownFolders() {
     return folders;
 }
 
-/// Returns the first file in these folders, else the bare name, which the loader searches for.
+/// Returns the library's path in the first folder that has it, else the bare name for the loader to search.
 std::string ownLibrary() {
     for (const std::string& folder : ownFolders())
         if (const std::string file = folder + "/" + kFile; access(file.c_str(), R_OK) == 0) return file;
@@ -43,8 +43,8 @@ std::string lastLoaderError() {
     return text ? text : "no reason given by the loader";
 }
 
-/// Returns why a library was not loaded. On most machines, the library does not exist. Then dlerror() is not
-/// called: dlerror() of glibc 2.41 crashes if memory for the text runs out.
+/// Returns why a library was not loaded. If the library was not found, as on most machines, dlerror() is not
+/// called, because dlerror() of glibc 2.41 crashes if memory for the text runs out.
 std::string whyNotLoaded(const std::string& path) {
     return path == kFile ? "none is beside libmpm, and the loader finds none" : lastLoaderError();
 }

@@ -36,15 +36,15 @@ MPM_HOST_DEVICE inline int indexOf(Candidate c) {
     return c == kNoCandidate ? -1 : ~static_cast<int>(static_cast<std::uint32_t>(c));
 }
 
-/// Returns the other token of token i's pair, or -1 without a pair. `best` and the indices in it count from
-/// the image's first token.
+/// Returns the other token of token i's pair, or -1 if there is no pair. `best` and the indices in it count
+/// from the image's first token.
 MPM_HOST_DEVICE inline int partnerOf(const Candidate* best, int i) {
     const int nearest = indexOf(best[i]);
     return nearest >= 0 && indexOf(best[nearest]) == i ? nearest : -1;
 }
 
-/// Two sums over tokens in an integer: the number of clusters in the upper half, that of members in the lower
-/// half. A representative adds its cluster and all its members; other tokens add nothing.
+/// Two sums over tokens in an integer: the number of clusters in the upper half, the number of members in the
+/// lower half. A representative adds a cluster and all members of the cluster; other tokens add nothing.
 using ClusterSum = unsigned long long;
 
 MPM_HOST_DEVICE inline ClusterSum clusterTerm(int token, int partner) {
@@ -68,8 +68,8 @@ struct ClusterLists {
     int* members;
 };
 
-/// Enters a token in the lists; `before` is the sum over all earlier tokens. A representative also enters its
-/// partner.
+/// Enters a representative and the partner in the lists; does nothing for other tokens. `before` is the sum
+/// of clusterTerm() over all earlier tokens.
 MPM_HOST_DEVICE inline void placeToken(const ClusterLists& lists, int token, int partner, ClusterSum before) {
     if (partner >= 0 && partner < token) return;
     const int cluster = clustersIn(before), start = membersIn(before);
@@ -101,7 +101,7 @@ MPM_HOST_DEVICE inline float meanElement(const float* rows, size_t stride, const
     return static_cast<float>(sum / total);
 }
 
-/// Two factors, both powers of two, because a single factor may be out of the f32 range.
+/// A power of two, as a product of two factors, because a single factor may be out of the range of f32.
 struct Scaling {
     float first, second;
 
@@ -133,7 +133,7 @@ struct SplitValue {
 
 MPM_HOST_DEVICE inline SplitValue split(float value) {
     const float high = roundedToBf16(value);
-    const float rest = value - high;  // exact, like the difference below
+    const float rest = value - high;  // exact, as is the difference below
     const float middle = roundedToBf16(rest);
     return {high, middle, roundedToBf16(rest - middle)};
 }
@@ -176,10 +176,10 @@ MPM_HOST_DEVICE constexpr int triangleTiles(int side) {
 }
 
 /// Returns tile number `index` of a triangle, counted column by column. So the tiles of a smaller triangle
-/// come first, and if the side is only an upper bound, only the last thread blocks have no work.
+/// come first: if an image has fewer tiles than were launched, only the last thread blocks have no work.
 MPM_HOST_DEVICE inline Tile tileOf(int index) {
     int column = static_cast<int>((sqrtf(8.0f * static_cast<float>(index) + 1.0f) - 1.0f) * 0.5f);
-    // The root may be off by a few columns: steps to the column that contains the index.
+    // The rounded root may be off by a few columns. Moves to the column that contains the index.
     while (triangleTiles(column) > index)
         --column;
     while (triangleTiles(column + 1) <= index)

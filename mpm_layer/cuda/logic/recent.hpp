@@ -1,4 +1,4 @@
-// The most recently used values by key.
+// A map that keeps only the most recently used keys, with their values.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace mpm::cuda {
 
-/// Values by key. The first use of a key only registers the key. Later uses return the key's value, which is
-/// empty until the caller fills it.
+/// Maps keys to values. The first use of a key only registers the key. Later uses return the key's value,
+/// which is empty until the caller fills it.
 template <class Key, class Value>
 class Recent {
 public:

@@ -10,10 +10,10 @@
 namespace mpm {
 namespace {
 
-constexpr int kMostNoiseClasses = 8, kLeastTokens = 48;  // tokens that a class needs for a reliable quantile
+constexpr int kMostNoiseClasses = 8, kLeastTokens = 48;  // a class needs kLeastTokens for a reliable quantile
 constexpr double kQuantile = 0.3;
 constexpr float kRise = 1.02f;   // largest factor by which an estimate rises in a frame
-constexpr float kChance = 0.8f;  // by chance, bounds of pure noise may be as low as this share of the noise
+constexpr float kChance = 0.8f;  // ignores bounds above this share of the noise: they may be low by chance
 
 }  // namespace
 
@@ -35,7 +35,7 @@ void NoiseEstimate::classify(const std::vector<float>& positions) {
         m_classes[m_order[rank]] = static_cast<int>(static_cast<long long>(rank) * classes / tokens);
 }
 
-// Returns the quantile over the tokens of ranks first..end-1.
+// Returns the quantile kQuantile of the values of the tokens with ranks first..end-1.
 float NoiseEstimate::quantileOf(const std::vector<float>& values, size_t first, size_t end) {
     m_sample.clear();
     for (size_t rank = first; rank < end; ++rank)
@@ -71,10 +71,10 @@ namespace {
 
 constexpr int kSample = 256;                   // tokens of a frame to learn from
 constexpr int kStepsAtFirst = 16, kSteps = 2;  // steps of conjugate gradients
-constexpr float kMoves = 2;                    // in medians: tokens that differ by more are not used
-constexpr int kGrain = 64;                     // tokens of a task
+constexpr float kMoves = 2;                    // in medians; tokens that differ by more are not used
+constexpr int kGrain = 64;                     // tokens of a parallel task
 
-// Tokens and their squared differences; from both, the mean was subtracted.
+// Tokens and their squared differences, both with the mean subtracted.
 struct Sample {
     int dim = 0;
     std::vector<float> rows;
@@ -86,7 +86,7 @@ struct Sample {
 };
 
 float dot(const float* a, const float* b, int dim) {
-    constexpr int kLanes = 16;  // independent sums, which a compiler turns into vectors
+    constexpr int kLanes = 16;  // independent sums, so that the compiler uses vectors
     float sums[kLanes] = {}, rest = 0;
     int d = 0;
     for (; d + kLanes <= dim; d += kLanes)

@@ -104,7 +104,7 @@ std::optional<Reuse> reuseFrom(const std::string& text, const Reuse& others) {
 
 namespace {
 
-constexpr int kGrainOfFollowed = 64;  // rows of a task
+constexpr int kGrainOfFollowed = 64;  // rows of a parallel task
 
 // Whether all values are finite. The squared length of a row is finite only if all its values are finite.
 bool finite(const FrameRows& frame) {

@@ -11,8 +11,8 @@ namespace mpm {
 /// Throws if a value is out of range; the message names the value.
 void checkReuse(const Reuse& reuse);
 
-/// Reads the options of a model file, written as for reuseFrom(), but not "on" or "off". Throws if the text
-/// is invalid.
+/// Reads the reuse options of a model file, in the format of reuseFrom(). Throws if the text is invalid, or
+/// if it is "on" or "off".
 Reuse reuseOfFile(const std::string& text);
 
 bool sameReuse(const Reuse& a, const Reuse& b);
@@ -40,16 +40,16 @@ struct FramePlan {
 class StreamFollower {
 public:
     void restart() { m_previous.clear(); }
-    /// Follows `lead`, the plan of another encoder: computes the tokens of `lead.tokens`, tokens whose bits
-    /// changed, and tokens that `lead` does not have; all tokens if this encoder did not follow the previous
-    /// frame.
+    /// Follows `lead`, the plan of another encoder. The new plan has the tokens of `lead.tokens`, tokens with
+    /// changed bits, and tokens that only this encoder has. If this encoder did not follow the previous
+    /// frame, the new plan has all tokens.
     FramePlan next(const FrameRows& frame, const FramePlan& lead);
 
 private:
     FramePlan planPartial(const FrameRows& frame, const FramePlan& lead) const;
     bool changed(const FrameRows& frame, int row) const;
 
-    std::int64_t m_number = 0;      ///< number of the last frame of `lead`
+    std::int64_t m_number = 0;      ///< number of the previous frame of `lead`
     std::vector<float> m_previous;  ///< all rows of the previous frame; empty if no frame is kept
 };
 

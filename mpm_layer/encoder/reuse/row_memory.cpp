@@ -9,7 +9,7 @@
 namespace mpm {
 namespace {
 
-constexpr int kGrainOfRows = 64;  // rows of a task
+constexpr int kGrainOfRows = 64;  // rows of a parallel task
 constexpr int kBusyBeforeRest = 4, kShortestRest = 8, kLongestRest = 64;
 
 }  // namespace

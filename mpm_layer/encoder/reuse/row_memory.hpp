@@ -8,13 +8,13 @@
 
 namespace mpm {
 
-/// For operators after an encoder that runs with reuse, if they compute each row independently. If most rows
-/// differ in several forwards, comparing costs more than it saves. Then the memory is emptied and rests for
-/// some forwards, longer each time.
+/// For operators that compute each row independently, after an encoder that runs with reuse. If most rows
+/// differ in several consecutive forwards, comparing costs more than it saves. Then the memory is emptied
+/// and rests: it compares nothing for some forwards, for more each time.
 class RowMemory {
 public:
     /// Remembers `input`. Returns the rows, ascending, that differ from the previous forward; all rows if the
-    /// sizes differ; std::nullopt while the memory rests.
+    /// sizes differ; std::nullopt if the memory rests, so that the caller must compute all rows without it.
     std::optional<std::vector<int>> update(const cv::Mat& input, int width, int resultWidth);
     /// Returns the results of all rows. The caller must write the results of rows that differ.
     float* results() { return m_results.data(); }
@@ -27,8 +27,8 @@ private:
     std::vector<float> m_rows, m_results;
     int m_width = 0;
     int m_busy = 0;         ///< consecutive forwards in which most rows differed
-    int m_rest = 0;         ///< remaining forwards of this rest
-    int m_longestRest = 0;  ///< length of the last rest; 0 once most rows are the same
+    int m_rest = 0;         ///< forwards until the memory compares again
+    int m_longestRest = 0;  ///< forwards of the previous rest; 0 after most rows were equal
 };
 
 }  // namespace mpm

@@ -16,12 +16,12 @@ namespace {
 
 constexpr double kDefaultFloor = 0.14;
 constexpr int kFullBeforeSuspension = 4, kQuietBeforeResumption = 4;
-// After a full frame all tokens seem to have stopped changing, although most had not changed, so only every
-// second such token causes a refresh.
+// A full frame marks all tokens as changed, although some did not change. So after a full frame, only every
+// second token that stops changing causes a refresh.
 constexpr int kStoppedForOneMoreAfterFull = 2;
-constexpr int kPixelGrain = 64;  // tokens of a task
-// The largest noise, as a share of the distance between two tokens of a frame. If a token differs more from
-// its old value, the scene has changed.
+constexpr int kPixelGrain = 64;  // tokens of a parallel task
+// The largest noise, as a share of the typical distance between two tokens of a frame. If a token changes by
+// more between frames, the scene has changed.
 constexpr float kMostNoise = 0.4f;
 
 float distance(const float* a, const float* b, int dim) {
@@ -66,7 +66,7 @@ void StreamWatcher::restart() {
     m_fullInARow = m_quietInARow = m_stillFrames = 0;
 }
 
-// Compares a token with its old value, and with the next token in this frame and in the previous frame.
+// Compares a token with the previous frame, and with the next token in this and in the previous frame.
 void StreamWatcher::compareWithBefore(const FrameRows& frame, int token, NoiseEvidence& evidence) const {
     const int next = token + 1 < frame.tokens ? token + 1 : std::max(0, token - 1);
     const auto before = [&](int t) {
@@ -79,11 +79,11 @@ void StreamWatcher::compareWithBefore(const FrameRows& frame, int token, NoiseEv
                 other = squared(frame.token(next), before(next));
     const float now = squared(frame.token(token), frame.token(next)),
                 then = squared(before(token), before(next));
-    // The scalar product of a - b and c - d from the distances between a, b, c and d.
+    // The scalar product of the changes of `token` and `next`, computed from squared distances.
     const float product =
         (squared(frame.token(token), before(next)) + squared(before(token), frame.token(next)) - now - then) /
         2;
-    const float alike = own > 0 && other > 0 ? product / std::sqrt(own * other) : 0.0f;  // the cosine
+    const float alike = own > 0 && other > 0 ? product / std::sqrt(own * other) : 0.0f;  // their cosine
     evidence.differences[token] = std::sqrt(own);
     evidence.apart[token] = std::sqrt(own * std::max(0.0f, 1 - alike));
     evidence.contrasts[token] = std::sqrt(now);
@@ -94,7 +94,7 @@ void StreamWatcher::compareWithBefore(const FrameRows& frame, int token, NoiseEv
 bool StreamWatcher::measure(const FrameRows& frame, const Reuse& reuse) {
     const bool known = m_previous.size() == static_cast<size_t>(frame.rows()) * frame.dim;
     if (known && sameBits(m_previous.data(), frame.data, m_previous.size())) {
-        // Two equal frames show no noise to learn from.
+        // Keeps the noise estimate, because two equal frames show no noise.
         m_evidence.differences.assign(frame.tokens, 0.0f);
         ++m_stillFrames;
         return true;
@@ -147,8 +147,8 @@ bool StreamWatcher::watchSuspended(const FrameRows& frame, const Reuse& reuse) {
     return false;
 }
 
-// Returns the distance of each image token from its last computed value; 0 if the distance is within the
-// token's threshold or, with `exact`, if no bit differs.
+// Returns the distance of each image token from m_reference, the token as it was last computed. The distance
+// counts as 0 if it is within the token's threshold or, with `exact`, if no bit differs.
 std::vector<float> StreamWatcher::changesOf(const FrameRows& frame, const Reuse& reuse) const {
     std::vector<float> changes(frame.tokens);
     parallelFor(
@@ -253,9 +253,10 @@ FramePlan StreamWatcher::planPartial(const FrameRows& frame, const Reuse& reuse,
 }
 
 // Returns how many of the oldest tokens to refresh, so that each token is computed within `refresh` frames
-// and the work is even: for every age, the tokens of at least this age are spread over the frames before they
-// must be computed. Ignores tokens younger than `refresh` / 2, because many will change before they are old.
-// If the budget is below twice the even share (tokens / `refresh`), returns the even share.
+// and all frames have similar work. For every age, divides the number of tokens of at least this age by the
+// number of frames that remain for them. Ignores tokens younger than `refresh` / 2, because many of them will
+// change before they are old. If the budget is below twice the even share (tokens / `refresh`), returns the
+// even share.
 int StreamWatcher::due(const Reuse& reuse) const {
     const int tokens = static_cast<int>(m_ages.size()),
               evenly = tokens / reuse.refresh + (tokens % reuse.refresh > 0);
@@ -320,7 +321,7 @@ int StreamWatcher::markChanged(const Reuse& reuse, const std::vector<float>& cha
     return refreshed + static_cast<int>(std::min(others.size(), left));
 }
 
-// Updates ages, and makes the tokens that are computed the new reference.
+// Updates the ages, and copies the tokens that are computed to m_reference.
 void StreamWatcher::finishPlan(const FrameRows& frame, FramePlan& plan) {
     constexpr int kMost = std::numeric_limits<int>::max();
     for (int t = 0; t < frame.tokens; ++t) {

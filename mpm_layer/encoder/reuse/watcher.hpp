@@ -9,14 +9,14 @@
 namespace mpm {
 
 /// Upper bounds of each token's noise, as root mean squares. Noise is independent between tokens and between
-/// frames, so if `differences` are only noise, no other bound is smaller. If `apart` is smaller, the light or
-/// the scene has changed, similarly in neighbouring tokens. If a contrast is smaller, the noise cannot exceed
-/// this contrast.
+/// frames, so if `differences` are only noise, they are the smallest bound. If `apart` is smaller, the light
+/// or the scene has changed in the same way in neighbouring tokens. If a contrast is smaller, the noise
+/// cannot exceed this contrast.
 struct NoiseEvidence {
     std::vector<float> differences;      ///< from the previous frame
     std::vector<float> apart;            ///< differences without the part that the next token shares
     std::vector<float> contrasts;        ///< differences from the next token
-    std::vector<float> contrastsBefore;  ///< the same in the previous frame
+    std::vector<float> contrastsBefore;  ///< differences from the next token in the previous frame
 
     void resize(std::size_t tokens);
 };
@@ -27,8 +27,8 @@ struct NoiseEvidence {
 class NoiseEstimate {
 public:
     /// Adds the next frame: the position of each token on the NoiseAxis, and the evidence. Noise below
-    /// `least` has no effect, so an estimate below `least` rises again from `least`. No estimate exceeds
-    /// `most`.
+    /// `least` does not affect thresholds, so an estimate below `least` rises from `least`. No estimate
+    /// exceeds `most`.
     void add(const std::vector<float>& positions, const NoiseEvidence& evidence, float least, float most);
     /// Returns the noise of a token of the last added frame; 0 before the second frame.
     float of(int token) const { return m_noise.empty() ? 0.0f : m_noise[m_classes[token]]; }
@@ -42,9 +42,9 @@ private:
     std::vector<float> m_noise, m_sample;
 };
 
-/// The axis that sorts tokens by noise. The noise of a pixel grows with its brightness, and an embedding is
-/// linear. So the squared noise of a token is nearly a linear function of the token. Least squares fits this
-/// function to the differences between frames.
+/// The axis that sorts tokens by noise. The noise of a pixel grows with its brightness, and a patch embedding
+/// is a linear function of pixels. So the squared noise of a token is nearly a linear function of the token.
+/// Least squares fits this function to the differences between frames.
 class NoiseAxis {
 public:
     /// Returns the position of each image token along the axis, up to a constant. `sizes`: root mean squares
@@ -64,8 +64,8 @@ class StreamWatcher {
 public:
     /// Makes the next frame full.
     void restart();
-    /// Plans the next frame. `blocks`: number of consecutive blocks. If the input does not change during
-    /// blocks + 1 refreshes, all outputs are final, and further equal frames are idle.
+    /// Plans the next frame. `blocks`: number of blocks of all encoders that use the plan. If the input does
+    /// not change during blocks + 1 refreshes, all outputs are final, and further equal frames are idle.
     FramePlan next(const FrameRows& frame, const Reuse& reuse, int blocks);
 
 private:

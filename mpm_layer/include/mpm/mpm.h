@@ -81,15 +81,15 @@ typedef struct mpm_array {
 typedef struct mpm_net mpm_net;
 /* Reads an ONNX file as mpm::readNet() does. Returns NULL if that fails. mpm_net_free() frees the network. */
 MPM_C_API mpm_net* mpm_read_net(const char* path);
-/* Runs the network. `output` describes its output; the memory belongs to the network, and is valid until the
- * next call with this network. */
+/* Runs the network, and writes a description of the network's output to `output`. The memory output->data
+ * belongs to the network, and is valid until the next call with this network. */
 MPM_C_API int mpm_net_forward(mpm_net* net, const mpm_array* input, mpm_array* output);
 /* net: may be NULL. */
 MPM_C_API void mpm_net_free(mpm_net* net);
 
 /* An operator of the domain "mpm", outside of any network. Belongs to a single thread at a time. The segments
- * of a chain (attribute "chain" of MpmEncoder) find each other if a thread builds them one after another, as
- * for a network. */
+ * of a chain (attribute "chain" of MpmEncoder) are joined if a thread builds them one after another, as for a
+ * network. */
 typedef struct mpm_operator mpm_operator;
 /* Begin and end a network: the operators that the calling thread builds between these calls belong to the
  * network. Without these calls a decoder computes all rows, even if the encoder before it runs with reuse. */

@@ -18,8 +18,8 @@
 
 namespace mpm {
 
-/// The device of an encoder. Auto: the GPU if libmpm_cuda and a usable GPU are found, unless reuse is on or
-/// the encoder has windows or rows after the image tokens; else the CPU.
+/// The device of an encoder. Auto: the CPU if libmpm_cuda or a usable GPU is missing, if reuse is on, or if
+/// the encoder has windows or rows after the image tokens; else the GPU.
 enum class Device { Cpu, Cuda, Auto };
 
 /// The number format of an encoder's products. I8: products in int8, with values quantised during the
@@ -44,8 +44,8 @@ struct Reuse {
     double floor = -1;   ///< smallest difference that is a change, relative to the root mean square of the
                          ///< frame's embedded tokens; -1: the library's default
     bool exact = false;  ///< a token has changed if any bit differs; noise is not estimated
-    int refresh = 30;    ///< each token is computed at least once in this many frames, unless every bit of
-                         ///< the input has long been the same; 0: no such limit
+    int refresh = 30;    ///< each token is computed at least once in this many frames, until the input has
+                         ///< not changed for so long that all outputs are final; 0: no such limit
     double full = 0.25;  ///< if more than this share of the tokens, 0..1, changed, all tokens are computed
     double budget = 1;   ///< largest share of tokens, 0..1, that a frame computes if it is not full: first
                          ///< tokens that `refresh` requires, then the largest changes. If the budget is below
@@ -74,8 +74,8 @@ struct ReuseReport {
                       ///< frame has NaN or Inf
     cv::Mat ages;     ///< CV_32S 1xN: frames since each image token was computed; empty if `reasons` is empty
     /// Drift: the difference between a refreshed token's new and old values in the last output (of the last
-    /// segment, in a chain), as a root mean square relative to that of the new values. Shows how far kept
-    /// tokens are from a full forward. 0 if no token was refreshed.
+    /// segment, in a chain), as a root mean square divided by the root mean square of the new values. Shows
+    /// how far kept tokens are from a full forward. 0 if no token was refreshed.
     double meanDrift = 0, largestDrift = 0;
 };
 
@@ -100,7 +100,7 @@ struct Report {
     Times times;
     Device device = Device::Cpu;           ///< the device that ran, never Auto
     Precision precision = Precision::F32;  ///< the precision that ran, never Auto or AutoFast
-    std::vector<std::string> keptInF32;    ///< with I8: layers ("3.fc1") that ran in f32, to lose less
+    std::vector<std::string> keptInF32;    ///< with I8: layers ("3.fc1") that ran in f32 for accuracy
 };
 
 class EncoderControl;
@@ -155,7 +155,7 @@ public:
     ///     enter the stage, ids 0..M-1, each used at least once
     /// @throws cv::Exception if `stage` is negative, `maps` is empty, or a map has another type or other ids.
     ///     The next forward throws if the schedule merges but has no such stage, if a map has another length,
-    ///     if there is neither a single map nor one for each image, or if reuse is on
+    ///     if the number of maps is neither 1 nor the number of images, or if reuse is on
     void setMaps(int stage, const std::vector<cv::Mat>& maps);
     /// Removes the maps of all stages.
     void clearMaps();
@@ -363,7 +363,7 @@ MPM_API cv::Mat blobFromImage(const cv::Mat& image, const ModelInfo& info);
 
 /// Reads the outputs of a detector. Sigmoid: each pair of a box and a class other than the background is a
 /// candidate. Softmax: each box is a candidate of its best class other than the background. Without
-/// activation: each box with its label is a candidate; if the model has no labels, each pair is, as for
+/// activation: if the model has labels, each box with its label is a candidate; else each pair is, as for
 /// Sigmoid. Boxes are clipped to the image; boxes with NaN or without area are skipped.
 /// @param outputs from net.forward(outputs, names)
 /// @param names names of the outputs, in the same order; must include all outputs named in info.detections

@@ -31,7 +31,7 @@ public:
     /// @param scores a matrix for each image of the batch, or a single matrix for all images: CV_32F with the
     ///     size grid(); {} restores the scores of the policy network
     /// @throws cv::Exception if a matrix has another size or type; the next forward throws if the number of
-    ///     matrices is neither 1 nor the batch
+    ///     matrices is neither 1 nor the batch size
     void setScores(const std::vector<cv::Mat>& scores);
 
 private:

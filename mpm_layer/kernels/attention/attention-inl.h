@@ -26,9 +26,9 @@ namespace HWY_NAMESPACE {
 
 constexpr float kLog2E = 1.44269504f;
 
-// A weight is 2^(score - peak). Raising a peak requires scaling sums. So a peak is raised only if a score
-// exceeds it by more than kSlack. Each query has a separate peak, so the bits of a query do not depend on
-// other queries.
+// A weight is 2^(score - peak). If a peak is raised, all sums of the query must be scaled. So a peak is
+// raised only if a score exceeds the peak by more than kSlack. Each query has a separate peak, so the bits of
+// a query do not depend on other queries.
 constexpr float kSlack = 8.0f;
 
 // The state of a panel of queries. V vectors of the panel are in use: 1 if the remaining queries of the head
@@ -36,9 +36,9 @@ constexpr float kSlack = 8.0f;
 template <int V>
 struct Panel {
     float* output;   // the transposed output, [headSize][width]
-    float* earlier;  // like `output`, sums of earlier passes; if null, all add to `output`
+    float* earlier;  // like `output`, sums of earlier passes; if null, all passes add to `output`
     Float peak[V];   // for each query, the score whose weight is 1
-    Float total[V];  // for each query, the sum of its weights so far
+    Float total[V];  // for each query, the sum of the weights so far
 
     HWY_INLINE explicit Panel(float* output, float* earlier = nullptr) : output(output), earlier(earlier) {
         const FloatTag d;
@@ -72,7 +72,7 @@ HWY_INLINE void startScores(const AttentionHead& head, int firstKey, int present
     }
 }
 
-/// Sets the scores of missing keys to minus infinity, so that they get no weight.
+/// Sets the scores of missing keys to minus infinity, so that the weights of these keys are 0.
 template <int V>
 HWY_INLINE void hideMissing(int present, Block<kGroup, V>& block) {
 #pragma GCC unroll 16
@@ -102,8 +102,8 @@ HWY_INLINE bool exceeds(const Float (&highest)[V], const Panel<V>& panel) {
     return !hn::AllFalse(d, higher);
 }
 
-/// Raises peaks that are too low, and scales the sums of their queries. For other queries, the factor is
-/// exactly 1.
+/// Raises each peak that is too low, and scales the sums of the query. If a peak is not raised, the factor is
+/// exactly 1, so the bits of the query do not change.
 template <int V>
 HWY_INLINE void raisePeaks(const Float (&highest)[V], int headSize, Panel<V>& panel) {
     const FloatTag d;
@@ -166,8 +166,8 @@ HWY_INLINE void attendKeys(const AttentionHead& head, int room, Panel<V>& panel,
     add(head.tokens - waiting, waiting);
 }
 
-/// Writes a vector of each of `count` rows of a panel as a column of `output`: output[q * stride + k] =
-/// finish(element q of row k).
+/// Transposes a vector of each of `count` rows of a panel: output[q * stride + k] = finish(element q of row
+/// k) for q < `columns`.
 template <class Finish>
 HWY_INLINE void writeColumns(const float* rows, int count, int columns, const Finish& finish, float* output,
                              size_t stride) {

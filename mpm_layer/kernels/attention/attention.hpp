@@ -1,5 +1,5 @@
-// Attention of a head over an image. The scores of all queries and keys never exist together, so the scores
-// in use fit in the cache.
+// Attention of a head over an image. Scores are computed for a panel of queries and a few keys at a time, so
+// that they fit in the cache.
 #pragma once
 
 #include <cstddef>

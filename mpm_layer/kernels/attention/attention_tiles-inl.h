@@ -26,7 +26,7 @@ namespace HWY_NAMESPACE {
 // processor overlaps instructions only if they are at most a few hundred instructions apart, so steps of the
 // tile unit alternate with pieces of the block.
 constexpr int kTileKeys = 2 * kTileRows, kPieceKeys = 8, kPieces = kTileKeys / kPieceKeys;
-// The number of blocks whose values are added together.
+// The number of blocks in a group. A single product multiplies the values of all keys in a group.
 constexpr int kTogether = 2;
 
 /// The memory for a panel of queries, small enough for the level-1 cache.
@@ -54,8 +54,8 @@ struct KeyGroup {
     Bf16Pair* weights = nullptr;
 };
 
-/// The remaining products in tiles: first the scores of a block, then the weighted values of a group. A
-/// product runs in small steps of four quarters.
+/// The products that the tile unit must still compute: first the scores of a block, then the weighted values
+/// of a group. A product runs in steps. A step has four quarters, each for a tile of sums.
 class TileSteps {
 public:
     HWY_INLINE TileSteps(const AttentionHeadBf16& head, const TileMemory& memory)
@@ -98,7 +98,7 @@ public:
         }
         finishWrites();
     }
-    /// Runs all remaining steps and stores the last sums.
+    /// Runs all remaining steps and stores the sums that are still in the tiles.
     HWY_INLINE void finish() {
         while (begin())
             run(m_left);
@@ -142,7 +142,7 @@ private:
     const int m_depth;
     int m_block = -1, m_column, m_left = 0;
     KeyGroup m_group;
-    float* m_sums = nullptr;  // the destination of the sums in the tiles
+    float* m_sums = nullptr;  // the memory for the sums that are now in the tiles
     float *m_before = nullptr, *m_from = nullptr;
     bool m_first = false;
     const Bf16Pair *m_rows = nullptr, *m_panel = nullptr;
@@ -185,15 +185,15 @@ HWY_INLINE void weighPair(const float* scores, Float peak, Bf16Pair* weights, Fl
 }
 
 /// The peak of each query, which is the score whose weight is 1. A peak is raised if a weight of the query
-/// reaches 2, or if all weights of the query so far are 0. The new peak is the highest score so far plus
-/// kSlack - 1.
+/// reaches 2, or if all weights of the query so far are 0. The new peak is the highest score of the block
+/// plus kSlack - 1.
 class TilePeaks {
 public:
     HWY_INLINE TilePeaks() { m_peak[0] = m_peak[1] = hn::Zero(FloatTag()); }
 
     HWY_INLINE Float of(int v) const { return m_peak[v]; }
 
-    /// Whether the peaks are still usable: no weight so far has reached 2, and for no query are all weights
+    /// Whether all peaks can be kept: all weights so far are below 2, and each query has a weight other than
     /// 0.
     HWY_INLINE bool hold(const TileTotals& totals) const {
         const FloatTag d;
@@ -204,8 +204,8 @@ public:
         return large == 0 && hn::AllFalse(d, none);
     }
 
-    /// Raises peaks that are too low for the scores of a block, and scales the earlier sums of their queries.
-    /// For other queries, the factor is exactly 1.
+    /// Raises each peak that is too low for the scores of a block, and scales the earlier sums of the query.
+    /// If a peak is not raised, the factor is exactly 1, so the bits of the query do not change.
     HWY_NOINLINE void raise(const float* scores, int headSize, float* output, TileTotals& totals) {
         const FloatTag d;
         const size_t width = panelWidth();

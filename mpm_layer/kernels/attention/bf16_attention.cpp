@@ -96,7 +96,7 @@ HWY_INLINE void attendPairs(const AttentionHeadBf16& head, int first, float* out
     Bf16Pair* weights = queries + query;
     const ValuePairs values{head.values, head.valueStride, f32.headSize};
     Panel<V> panel(memory);
-    packQueryPairs(f32, first, weights, queries);  // `weights` serves as `rows`
+    packQueryPairs(f32, first, weights, queries);  // `rows` is in `weights`, which is not in use yet
     std::fill(panel.output, panel.output + out, 0.0f);
     attendKeys(
         f32, kKeyBlockBf16, panel,

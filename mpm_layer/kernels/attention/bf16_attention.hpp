@@ -22,13 +22,13 @@ constexpr int kValuePairs = 32;
 void packValues(const float* rows, size_t stride, int tokens, int columns, bool asColumns, Bf16Pair* packed,
                 size_t packedStride);
 
-/// The largest number of keys that are read together. kKeysRead keys must be readable after a head's last
-/// key.
+/// The largest number of keys that a kernel reads together. Memory for kKeysRead more keys must be readable
+/// after a head's last key.
 constexpr int kKeysRead = 32;
 
 /// A head whose keys are packed as pairs of channels and whose values are packed as pairs of tokens.
 struct AttentionHeadBf16 {
-    AttentionHead f32;     ///< its keys and values are not read
+    AttentionHead f32;     ///< `keys` and `values` of this member are not read
     const Bf16Pair* keys;  ///< [tokens][keyStride]; the first pairsOf(headSize) of each row are used
     size_t keyStride;
     const Bf16Pair* values;  ///< from packValues()
@@ -42,20 +42,20 @@ void attendPanelBf16(const AttentionHeadBf16& head, int first, float* output, si
 bool takesValueQuads();
 
 /// The quantisation step of a token's values in a head. Attention must multiply the token's weight by the
-/// step: it adds `bias`, the base-2 logarithm of the step, to the token's score. Multiplying by `inverse`
-/// gives the weight without the step. Both members are NaN if a value is not finite.
+/// step. For this, attention adds `bias`, the base-2 logarithm of the step, to the token's score. The weight
+/// times `inverse` is then the weight without the step. Both members are NaN if a value is not finite.
 struct ValueStep {
     float bias, inverse;
 };
-/// Quantises the values of a token in a head. May write up to the end of the last quad of bytes.
+/// Quantises the values of a token in a head. May write up to three bytes more, to complete a quad.
 ValueStep roundValues(const float* values, int size, std::int8_t* bytes);
 /// Interleaves the bytes of four tokens: each of `count` columns gets a quad with a byte of each token.
 void interleaveBytes(const std::int8_t* const (&tokens)[4], int count, I8Quad* quads);
 
-/// A head whose keys are quads. Its values are quads, too, or the values of `f32` if `values` is null.
-/// kKeysRead keys and scales must be readable after the last key.
+/// A head whose keys are quads. If `values` is null, the values are those of `f32`, else quads. kKeysRead
+/// more keys and scales must be readable after the last key.
 struct AttentionHeadI8 {
-    AttentionHead f32;   ///< its keys are not read
+    AttentionHead f32;   ///< `keys` of this member is not read
     const I8Quad* keys;  ///< [tokens][keyStride]; the first quadsOf(headSize) of each row are used
     size_t keyStride;
     const float* keyScales;          ///< of each token

@@ -37,7 +37,7 @@ HWY_INLINE size_t queryRoom(int headSize) {
 /// Packs queries into `room`. `rows` is temporary memory for panelWidth() rows of quadsOf(headSize) quads.
 template <class Dot>
 HWY_INLINE QueryQuads packQueryQuads(const AttentionHead& head, int first, I8Quad* rows, float* room) {
-    constexpr ByteForm form = Dot::form(Finer::Left);  // as for the keys
+    constexpr ByteForm form = Dot::form(Finer::Left);  // keys are packed in this form too
     const int width = static_cast<int>(panelWidth()), quads = quadsOf(head.headSize);
     const int present = std::min(width, head.queriesFrom(first));
     const QueryQuads packed{reinterpret_cast<I8Quad*>(room + 2 * width), room,
@@ -50,7 +50,7 @@ HWY_INLINE QueryQuads packQueryQuads(const AttentionHead& head, int first, I8Qua
         const bool finite = largest == largest;
         Step step(finite ? largest : 0.0f, form.right);
         if constexpr (form.pair < 2 * form.right) {
-            // Halves, because the sum of two values may be infinite.
+            // Uses half of each sum, because the sum of two values may overflow.
             const Step ofPair(finite ? halfOfLargestPair(from, head.headSize) : 0.0f, form.pair / 2.0f);
             if (ofPair.scale > step.scale) step = ofPair;
         }

@@ -23,7 +23,7 @@ namespace HWY_NAMESPACE {
 /// For each query: the highest score of a group of keys, and the sum of the group's weights.
 template <int V>
 struct GroupWeights {
-    HWY_INLINE GroupWeights() {}  // explicit: see Block
+    HWY_INLINE GroupWeights() {}  // not implicit: see Block
 
     Float highest[V];
     Float total[V];

@@ -41,7 +41,7 @@ struct KeyBlock {
         return (kKeyBlockI8 + kKeyBlockI8 / 4) * panelWidth() + 3 * kKeyBlockI8;
     }
 
-    /// Sets the steps, biases and inverses of `count` keys. All other keys get the score minus infinity.
+    /// Sets the steps, biases and inverses of `count` keys. Missing keys get the score minus infinity.
     HWY_INLINE void setKeys(const AttentionHeadI8& head, int key, int count) {
         std::copy_n(head.keyScales + key, count, steps);
         std::copy_n(head.valueInverses + key, count, inverses);
@@ -58,7 +58,7 @@ struct KeyBlock {
     float *steps, *biases, *inverses;  // of each key
 };
 
-/// Returns the bits of `yes` where `mask` is set, and the bits of `no` elsewhere.
+/// Returns each bit from `yes` if the bit is set in `mask`, else from `no`.
 HWY_INLINE Int select(Int mask, Int yes, Int no) {
 #if HWY_TARGET <= HWY_AVX3
     return Int{_mm512_ternarylogic_epi32(mask.raw, yes.raw, no.raw, 0xCA)};
@@ -75,13 +75,13 @@ HWY_INLINE Float exp2Bytes(Float x) {
 #endif
 }
 
-/// Computes the weights of a block's keys: bytes from 0 to 255, in steps of `unit`, which it sets.
+/// Computes the weights of a block's keys as bytes from 0 to 255. Sets `unit` to the step of these bytes.
 template <int V>
 HWY_INLINE void weighBlock(int count, const KeyBlock& block, const Float (&highest)[V], Panel<V>& panel,
                            Float (&unit)[V]) {
     constexpr float kLog2Most = 7.99435344f;  // log2(255)
-    // Adding kFirst rounds a weight to a whole number in the first byte of the sum. Adding kSecond does so in
-    // the second byte, because the last bit of this sum is worth 1/256.
+    // Adding kFirst rounds a weight to a whole number, which is then in the lowest byte of the sum. Adding
+    // kSecond rounds too, but the last bit of the sum is worth 1/256, so the number is in the second byte.
     constexpr float kFirst = 12582912.0f, kSecond = 49152.5f;
     const FloatTag d;
     const IntTag di;
@@ -90,7 +90,7 @@ HWY_INLINE void weighBlock(int count, const KeyBlock& block, const Float (&highe
     Float base[V], totals[V][4];
 #pragma GCC unroll 2
     for (int v = 0; v < V; ++v) {
-        // If all keys are hidden, the highest score is not finite.
+        // If biases hide all keys, the highest score is minus infinity.
         const Float most = hn::Max(highest[v], hn::Set(d, std::numeric_limits<float>::lowest()));
         base[v] = hn::Sub(most, hn::Set(d, kLog2Most));
         unit[v] = exp2(hn::Sub(base[v], panel.peak[v]));

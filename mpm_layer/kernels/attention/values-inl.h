@@ -35,8 +35,8 @@ HWY_INLINE void weighScores(const Block<kGroup, V>& block, Panel<V>& panel, floa
     }
 }
 
-/// Calls add(block, column) for blocks of R columns, from `column` on, while a whole block fits. Advances
-/// `column`.
+/// Calls add(block, column) for each complete block of R columns from `column` on, and advances `column`.
+/// Blocks of kGroup columns stop if 16 columns remain.
 template <int R, int V, class Add>
 HWY_INLINE void addBlocks(int columns, int& column, float* output, const Add& add) {
     const size_t width = panelWidth();
@@ -48,8 +48,8 @@ HWY_INLINE void addBlocks(int columns, int& column, float* output, const Add& ad
     }
 }
 
-/// Calls add(block, column) for blocks that together have all columns of the output. Each block is in
-/// registers. The last blocks are smaller, so that no column is computed in vain.
+/// Calls add(block, column) for blocks that together cover all columns of the output. Each block fits in
+/// registers. The last blocks are smaller, so that no missing columns are computed.
 template <int V, class Add>
 HWY_INLINE void addColumns(int columns, float* output, const Add& add) {
     int column = 0;

@@ -42,9 +42,9 @@ float* allocateLarge(size_t bytes) {
     return block;
 }
 
-// The memory from the system. A forward reads all weights, and each page costs an address translation. So
-// blocks of kLeast bytes or more are in large pages. Of these, blocks smaller than a large page share
-// regions; a region is freed with its last block.
+// Takes memory from the system. A forward reads all weights, and each page costs an address translation. So
+// blocks of kLeast bytes or more are in large pages. If such a block is smaller than a large page, it shares
+// a region with other blocks. A region is freed after its last block.
 class Regions {
 public:
     float* take(size_t bytes) {
@@ -70,7 +70,7 @@ private:
 
     static bool shared(size_t bytes) { return kShareRegions && bytes >= kLeast && bytes < kLargePage; }
 
-    // Drops the old region last, so that it remains in use if the allocation throws.
+    // Drops the old region after the allocation: if the allocation throws, the old region remains in use.
     void open() {
         float* const region = allocateLarge(kRegion);
         m_users[region] = 1;
@@ -95,13 +95,13 @@ private:
 // Blocks that are not in use, by size.
 class Pool {
 public:
-    // Never destroyed, because threads that end late still return buffers to the pool.
+    // Never destroyed, because threads that end during exit() still return buffers to the pool.
     static Pool& instance() {
         static Pool* const pool = new Pool;
         return *pool;
     }
 
-    /// Returns a block of at least `bytes`, and sets `bytes` to the true size.
+    /// Returns a block of at least `bytes`, and sets `bytes` to the size of the block.
     float* take(size_t& bytes) {
         const std::lock_guard<std::mutex> lock(m_guard);
         const auto found = m_free.lower_bound(bytes);
@@ -147,7 +147,7 @@ private:
 }  // namespace
 
 float* Buffer::reserve(size_t count) {
-    // The count fits 64 bits, but the number of bytes may not.
+    // `count` fits in 64 bits, but the number of bytes may not.
     if (count > kMostFloats) throw std::bad_alloc();
     size_t bytes = (count * sizeof(float) + 2 * kAlignment - 1) / kAlignment * kAlignment;
     if (bytes <= m_bytes) return m_data;

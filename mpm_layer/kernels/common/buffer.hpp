@@ -1,5 +1,5 @@
-// Buffers for kernels, aligned for the widest vector. Freed memory serves later buffers of the process, so
-// after the first forwards, frames allocate no memory, even if the number of tokens changes.
+// Buffers for kernels, aligned for the widest vector. Freed memory is kept for later buffers of the process.
+// So after the first forwards, no memory is allocated, even if the number of tokens changes.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ private:
     size_t m_bytes = 0;
 };
 
-/// Returns how often memory was taken from the system. The number is constant after the first forwards.
+/// Returns how often memory was taken from the system. After the first forwards, this number is constant.
 size_t systemAllocations();
 
 }  // namespace mpm::kernels

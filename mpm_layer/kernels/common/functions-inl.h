@@ -58,20 +58,20 @@ HWY_INLINE Float exp2Coarse(Float x) {
     return Float{_mm512_scalef_ps(horner(part, kTerms).raw, x.raw)};
 }
 
-// A function that no short polynomial approximates is divided into pieces with a short polynomial each. A
-// register with sixteen lanes is a table of coefficients. This takes fewer operations than a long polynomial
-// or a quotient.
+// The range of a function is divided into pieces, each with a short polynomial. A register with sixteen lanes
+// is a table of the coefficients of a power of x for all pieces. This takes fewer operations than a long
+// polynomial or a quotient.
 
-/// x, divided into a whole number of pieces, each 2^-kBits long, and a rest between -1/2 and 1/2 of a piece.
+/// x as a whole number of pieces, each 2^-kBits long, plus a rest between -1/2 and 1/2 of a piece.
 template <int kBits>
 struct Pieces {
-    static constexpr float kLast = 1.5f * (1 << (23 - kBits));  // its last bit is worth a piece
+    static constexpr float kLast = 1.5f * (1 << (23 - kBits));  // the last bit of x + kLast is a piece
 
     HWY_INLINE explicit Pieces(Float x)
         : sum(hn::Add(x, hn::Set(FloatTag(), kLast))),
           rest{_mm512_reduce_ps(x.raw, kBits << 4 | _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)} {}
 
-    /// Evaluates at `rest` the polynomial of each lane's piece. Term k for piece i is terms[k][i modulo 16].
+    /// Evaluates the polynomial of each lane's piece at `rest`. Term k of piece i is terms[k][i modulo 16].
     template <size_t N>
     HWY_INLINE Float polynomial(const float (&terms)[N][16]) const {
         const auto term = [&](size_t k) HWY_ATTR {
@@ -156,8 +156,8 @@ HWY_INLINE Float exp2Coarse(Float x) {
 #endif
 
 /// Returns the cumulative normal distribution at x, with an absolute error below 1e-7. Approximates the error
-/// function by a quotient of polynomials of degrees 13 and 8. Clamps x: farther from 0, the error function is
-/// 1 or -1 in f32.
+/// function by a quotient of polynomials of degrees 13 and 8. The argument is clamped, because farther from 0
+/// the error function is 1 or -1 in f32.
 HWY_INLINE Float normal(Float x) {
     static constexpr float kOver[] = {1.12837877f,     0.20659385f,     0.0514604432f, 0.0039923925f,
                                       0.000149376067f, -1.99376271e-6f, 1.98734441e-8f};

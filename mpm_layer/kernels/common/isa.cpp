@@ -1,5 +1,5 @@
 // The limit on the instruction set: if MPM_MAX_CPU_ISA is set, kernels use only the instructions of an older
-// processor. This serves to compare results between machines and to test the kernels.
+// processor. So results can be compared between machines, and all kernels can be tested.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -22,7 +22,7 @@ namespace {
 
 struct Limit {
     const char* name;
-    std::int64_t better;  // bits of forbidden Highway targets; on x86, better targets have lower bits
+    std::int64_t better;  // mask of the Highway targets to forbid; on x86, better targets have lower bits
     bool amx, bf16, vnni;
 };
 
@@ -49,8 +49,8 @@ const Limit* find(const std::string& name) {
     return found == std::end(kLimits) ? nullptr : found;
 }
 
-/// Returns the limit; none for an unknown name, which checkInstructionSetLimit() rejects before anything is
-/// computed.
+/// Returns the limit, or kNone if the name is unknown: checkInstructionSetLimit() rejects an unknown name
+/// before anything is computed.
 const Limit& limit() {
     const Limit* found = find(wanted());
     return found ? *found : kNone;

@@ -2,8 +2,8 @@
 
 namespace mpm::kernels {
 
-/// Applies the environment variable MPM_MAX_CPU_ISA; returns whether it is set. Must be called before the
-/// first kernel is chosen.
+/// Applies the environment variable MPM_MAX_CPU_ISA; returns whether the variable is set. Must be called
+/// before Highway chooses any kernel.
 bool limitInstructionSet();
 /// Whether the limit allows AMX, products of bf16 and products of bytes, respectively.
 bool allowsAmx();

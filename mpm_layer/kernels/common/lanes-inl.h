@@ -1,6 +1,5 @@
-// Loads and stores of vectors at the end of a row, where fewer elements than lanes may be left. On older
-// instruction sets, Highway's masked loads may access masked lanes; these functions access existing elements
-// only.
+// Loads and stores for the end of a row, if fewer elements than lanes may be left. On older instruction sets,
+// Highway's masked loads may access masked lanes. These functions access only existing elements.
 
 #if defined(MPM_KERNELS_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_LANES_INL_H_

@@ -16,11 +16,11 @@ namespace mpm {
 /// checkShape() accepts a shape, every product of its sizes fits an int.
 constexpr std::int64_t kMostElements = std::numeric_limits<int>::max() - 65535;
 
-/// The longest side of an image, as in JPEG, and the largest number of pixels, more than any camera has.
+/// The longest side of an image (as in JPEG) and the largest number of pixels (more than any camera has).
 constexpr int kLongestSide = 65535;
 constexpr std::int64_t kMostPixels = std::int64_t{1} << 27;
 
-/// Whether no size is negative and the product of all sizes except zeros is at most kMostElements.
+/// Returns false if a size is negative, or if the product of all sizes other than 0 exceeds kMostElements.
 template <class Sizes>
 bool shapeFits(const Sizes& sizes) {
     std::int64_t elements = 1;

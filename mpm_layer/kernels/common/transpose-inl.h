@@ -50,7 +50,7 @@ HWY_INLINE void transposeSquares(D d, V& v0, V& v1, V& v2, V& v3) {
     v3 = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
 }
 
-/// Loads four elements of each of the rows `row`, `row` + 4, `row` + 8 and so on, a row into each block.
+/// Loads four elements of each of the rows `row`, `row` + 4, `row` + 8, ..., each row into a 128-bit block.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> loadBlocks(D d, const T* rows, size_t stride, int row, int last) {
     if constexpr (hn::MaxLanes(D()) == kSquare) {
@@ -75,7 +75,7 @@ HWY_INLINE void storeBlocks(D d, hn::Vec<D> v, T* rows, size_t stride, int row, 
     }
 }
 
-/// Loads four columns of as many rows as a vector has lanes. Row `last` also replaces all later rows.
+/// Loads four columns of as many rows as a vector has lanes. Instead of rows after `last`, reads row `last`.
 template <class D, class T = hn::TFromD<D>, class V = hn::Vec<D>>
 HWY_INLINE void loadColumns(D d, const T* rows, size_t stride, int last, V& v0, V& v1, V& v2, V& v3) {
     v0 = loadBlocks(d, rows, stride, 0, last);

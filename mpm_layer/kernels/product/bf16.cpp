@@ -46,7 +46,7 @@ void InterleaveRows(const float* first, const float* second, int width, Bf16Pair
     }
 }
 
-/// Stores sums as pairs; a zero completes the pair of an odd last column.
+/// Stores sums as pairs. If the number of columns is odd, a zero completes the last pair.
 struct PairTarget {
     Bf16Pair* output;
     size_t stride;
@@ -75,8 +75,8 @@ private:
     }
 };
 
-// Like multiplyPanel(), which is compiled without bf16, so that functions with bf16 cannot be inlined into
-// it. Without inlining, sums are in memory at each step, which takes twice the time.
+// Like multiplyPanel(). But multiplyPanel() is compiled without bf16, so functions with bf16 cannot be
+// inlined there. Without inlining, the sums are in memory at each step, which takes twice the time.
 template <class Target>
 HWY_INLINE void multiplyBf16(const Bf16Pair* rows, size_t rowStride, int count,
                              const PackedWeightsBf16& weights, const Epilogue& epilogue,

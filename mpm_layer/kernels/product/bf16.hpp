@@ -14,14 +14,14 @@ namespace mpm::kernels {
 using Bf16Pair = std::uint32_t;
 
 bool hasBf16();
-/// Whether products of bf16 and of bytes use AMX tiles if the depth is a multiple of the depth of a tile.
+/// Whether AMX tiles are available. Products use them if the depth is a multiple of the depth of a tile.
 bool multipliesInTiles();
 
 inline int pairsOf(int width) {
     return (width + 1) / 2;
 }
 
-/// Rounds a row to pairs; a zero completes the pair of an odd last element.
+/// Rounds a row to pairs. If `width` is odd, a zero completes the last pair.
 void packPairs(const float* row, int width, Bf16Pair* pairs);
 /// Rounds two rows to pairs, a pair for each column. If `second` is null, the second row is zeros.
 void interleaveRows(const float* first, const float* second, int width, Bf16Pair* pairs);
@@ -36,7 +36,7 @@ public:
 void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
                  const Epilogue& epilogue, float* output, size_t outputStride);
 /// Does the same, but writes rows of pairs for the next product, and computes GELU only to the precision of
-/// bf16. Never adds to the output.
+/// bf16. Ignores Epilogue::add.
 void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
                  const Epilogue& epilogue, Bf16Pair* output, size_t outputStride);
 

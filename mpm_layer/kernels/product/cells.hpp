@@ -32,9 +32,9 @@ struct CellGrid {
 /// cells must be readable.
 void gatherPanel(const CellGrid& grid, const std::vector<CellRun> (&runs)[2], void* panel);
 
-/// Sets to[x], for each x < `width` of a row, to start + the sum over planes and taps of weights[plane *
-/// count + tap] * the f32 cell at x. Meant for few rows of weights, which would not fill a row group. Cells
-/// must be readable up to a multiple of four vectors.
+/// Computes to[x] for each x < `width` of a row: `start` plus the sum over all planes and taps of
+/// weights[plane * count + tap] * the f32 cell at x. Meant for few rows of weights, which would not fill a
+/// row group. Cells must be readable up to a multiple of four vectors.
 void sumTaps(const CellGrid& grid, const float* weights, float start, int width, float* to);
 
 }  // namespace mpm::kernels

@@ -65,7 +65,7 @@ struct DotSmmla : DotSdot {
 
 #undef MPM_ARM_INT8
 
-/// Adds two products in 16 bits: their sum always fits.
+/// Adds two products in 16 bits. The sum always fits, because no byte is -128.
 struct DotPlain {
     static constexpr ByteForm form(Finer) { return {0, 127, 127}; }
     static constexpr bool kByLane = false, kTwoRows = false;
@@ -165,7 +165,7 @@ HWY_INLINE float largestOf(const float* row, int width) {
     return largest;
 }
 
-/// Returns sixteen values in steps, rounded to bytes: the low bytes of their sums with `magic`.
+/// Returns sixteen values as rounded numbers of steps: the low bytes of the sums with `magic`.
 HWY_INLINE int8x16_t bytesOfSteps(const float* from, float32x4_t inverse, float32x4_t zero,
                                   float32x4_t magic) {
     int16x8_t steps[4];

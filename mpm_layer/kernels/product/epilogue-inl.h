@@ -80,7 +80,7 @@ HWY_INLINE void withFunction(Activation activation, const Visit& visit) {
     }
 }
 
-/// Two vectors of columns, read from `from`. Only `columns` columns exist there; missing columns are zero.
+/// Two vectors of columns, read from `from`. Only `columns` columns exist at `from`; all others are zero.
 struct ColumnPair {
     HWY_INLINE ColumnPair() : left(hn::Zero(FloatTag())), right(left) {}
     HWY_INLINE ColumnPair(const float* from, int columns) {
@@ -112,7 +112,7 @@ HWY_INLINE void addResidual(const Epilogue& e, int row, int rows, int column, in
 }
 
 /// Applies an epilogue, except for Epilogue::add, to `rows` rows of a block. The block begins at (row,
-/// column) of the output, which has `columns` columns from there.
+/// column) of the output, which has `columns` columns from `column` on.
 template <class ErfGelu>
 HWY_INLINE void applyEpilogue(const Epilogue& e, int row, int rows, int column, int columns,
                               Block<kGroup>& block) {

@@ -187,8 +187,8 @@ HWY_NOINLINE void multiplyI8(const I8Quad* rows, size_t rowStride, const float* 
 
 #if MPM_HAS_TILES
 
-/// Like multiplyI8(), for depths that are a multiple of the depth of a tile. Integer sums are exact, so the
-/// bits are the same.
+/// Like multiplyI8(), for depths that are a multiple of the depth of a tile. Integer sums are exact, so both
+/// functions give the same bits.
 HWY_NOINLINE void multiplyI8Tiles(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
                                   const PackedWeightsI8& weights, const Epilogue& epilogue,
                                   const FloatTarget& target) {
@@ -248,8 +248,8 @@ const ByteForm& formOf(Finer finer) {
     return finer == Finer::Left ? left : right;
 }
 
-/// Returns the quantisation step of each column: NaN if a weight of the column is not finite, else so large
-/// that its inverse is finite.
+/// Returns the quantisation step of each column, or NaN if a weight of the column is not finite. Steps are
+/// large enough that their inverses are finite.
 std::vector<float> stepsOf(const float* weights, size_t stride, int depth, int columns,
                            const ByteForm& form) {
     std::vector<float> largest(columns, 0.0f), half(columns, 0.0f), poison(columns, 0.0f);
@@ -259,7 +259,7 @@ std::vector<float> stepsOf(const float* weights, size_t stride, int depth, int c
         for (int n = 0; n < columns; ++n) {
             largest[n] = std::max(largest[n], std::abs(row[n]));
             if (other) half[n] = std::max(half[n], std::abs(row[n] / 2 + other[n] / 2));
-            poison[n] += row[n] - row[n];  // 0 for finite weights
+            poison[n] += row[n] - row[n];  // 0 for finite weights, else NaN
         }
     }
     const auto single = static_cast<float>(form.right), pair = static_cast<float>(form.pair) / 2;
@@ -268,14 +268,14 @@ std::vector<float> stepsOf(const float* weights, size_t stride, int depth, int c
     return largest;
 }
 
-/// Returns the number of steps, rounded to the nearest: the last bit of the sum with kMagic is worth 1.
+/// Returns value * inverse, rounded to a whole number: the sum with kMagic has no bits for fractions.
 float wholeSteps(float value, float inverse) {
     constexpr float kMagic = 12582912.0f;
     return (value * inverse + kMagic) - kMagic;
 }
 
-/// Returns the inverse of the step of a right operand whose largest value is `largest`; finite even if
-/// `largest` is tiny.
+/// Returns the inverse of the step of a right operand whose largest value is `largest`. The inverse is finite
+/// even if `largest` is tiny.
 float inverseOf(float largest) {
     return largest > 0 ? std::min(static_cast<float>(formOf(Finer::Right).right) / largest, 0x1p126f) : 0.0f;
 }
@@ -314,7 +314,7 @@ void PackedWeightsI8::reshape(int depth, int columns) {
 
 void PackedWeightsI8::setColumns(int first, int count, float largest, const std::int32_t* sums) {
     const float inverse = inverseOf(largest);
-    // NaN stays NaN, so every product of the column is NaN.
+    // If `largest` is NaN, the scale and all products of the columns are NaN.
     std::fill_n(m_scales.begin() + first, count, largest > 0 ? 1.0f / inverse : largest);
     const int offset = formOf(Finer::Right).offset;
     for (int n = 0; n < count; ++n)
@@ -330,7 +330,7 @@ PackedWeightsI8::PackedWeightsI8(const float* weights, size_t stride, int depth,
     Panels::reshape(depth, columns);
     const int width = panelColumns(), panels = (columns + width - 1) / width, quads = quadsOf(depth);
     const ByteForm& form = formOf(Finer::Left);
-    const int offset = form.offset - (least ? form.left : 0);  // the byte of the value `least` or 0
+    const int offset = form.offset - (least ? form.left : 0);  // the byte of `least` or, if not set, of 0
     const size_t size = static_cast<size_t>(panels) * width * quads;
     auto* bytes = reinterpret_cast<std::int8_t*>(panel(0));
     std::fill_n(bytes, size * 4, std::int8_t(0));
@@ -372,8 +372,8 @@ double lossOfI8(const float* weights, size_t stride, int depth, int columns) {
         lost += rowLost;
         all += rowAll;
     }
-    // The largest weight of a column has no rounding error. If `others` included this weight, it would hide
-    // the error that it causes in the rest of the column.
+    // The largest weight of a column has no rounding error, but it sets the step, and so the errors of all
+    // other weights. If `others` included the largest weights, they would hide these errors.
     double others = all;
     for (const float step : steps)
         others -= std::pow(static_cast<double>(step) * kLevels, 2);

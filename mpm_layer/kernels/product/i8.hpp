@@ -1,6 +1,6 @@
-// Products in int8 with 32-bit sums. The largest value of each row, and of each column of the weights, sets
-// its quantisation step, so no calibration is needed. Sums of integers are exact, so the bits of a row do not
-// depend on other rows.
+// Products in int8 with 32-bit sums. Each row, and each column of the weights, has a quantisation step that
+// its largest value determines, so no calibration is needed. Sums of integers are exact, so the bits of a row
+// do not depend on other rows.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace mpm::kernels {
 
-/// Four neighbours along the depth of a product, a byte each, the first in the lowest byte.
+/// Four neighbours along the depth of a product, each in a byte. The first is in the lowest byte.
 using I8Quad = std::uint32_t;
 
 /// Whether the processor has instructions that multiply bytes and add the products in 32 bits.
@@ -35,26 +35,26 @@ struct ByteForm {
 /// The largest depth: sums of more products could exceed 32 bits.
 constexpr int kLargestI8Depth = 65536;
 
-/// Quantises a row to the quads of a left operand. Returns the value of a quantisation step: 0 for a row of
-/// zeros, NaN if a value is not finite. If the step is NaN, every product of the row is NaN.
+/// Quantises a row to the quads of a left operand. Returns the quantisation step: 0 for a row of zeros, NaN
+/// if a value is not finite. If the step is NaN, every product of the row is NaN.
 float packQuads(const float* row, int width, I8Quad* quads, Finer finer = Finer::Left);
-/// Like packQuads(), for a row without values below `least`, which must be at most 0. Steps are counted from
-/// `least`, so after an activation they are about half as large. The weights must be packed with the same
-/// `least`.
+/// Like packQuads(), for a row whose values are all at least `least`, which must be at most 0. Bytes count
+/// steps from `least`, not from 0, so after an activation the steps are about half as large. The weights must
+/// be packed with the same `least`.
 float packQuadsFrom(float least, const float* row, int width, I8Quad* quads);
 
 /// Returns the largest absolute value, or NaN if a value is not finite.
 float largestMagnitude(const float* row, int width);
-/// Quantises four rows of a right operand, the finer operand, to a quad for each column. `largest` is the
-/// largest absolute value of the operand. The last rows may be null: then they are zeros. Adds each column's
-/// numbers of steps to `sums`.
+/// Quantises four rows of a right operand, in the form of Finer::Right, to a quad for each column. `largest`
+/// is the largest absolute value of the operand. If the operand has fewer rows, the last pointers are null,
+/// and their rows count as zeros. Adds the four bytes of each column to `sums`.
 void interleaveQuads(const float* const (&rows)[4], int width, float largest, I8Quad* quads,
                      std::int32_t* sums);
 
 class PackedWeightsI8 : public Panels<I8Quad, 4> {
 public:
     PackedWeightsI8() = default;
-    /// With `least`, rows must be from packQuadsFrom(), else from packQuads().
+    /// If `least` is set, rows must be from packQuadsFrom(), else from packQuads().
     PackedWeightsI8(const float* weights, size_t stride, int depth, int columns,
                     std::optional<float> least = std::nullopt);
 
@@ -63,7 +63,7 @@ public:
     /// Returns the values that are added to the sums of each column, to remove the offset of left bytes.
     const std::int32_t* offsets() const { return m_offsets.data(); }
     /// Returns the product of the weights with a row in which every value is `least`; the caller must add
-    /// this product. Empty without `least`.
+    /// this product. Empty if `least` is not set.
     const std::vector<float>& least() const { return m_least; }
 
     /// Makes room for another operand. The caller must then call setColumns().
@@ -72,7 +72,7 @@ public:
     void setColumns(int first, int count, float largest, const std::int32_t* sums);
 
 private:
-    std::vector<float> m_scales, m_least;  // scales: also of missing columns
+    std::vector<float> m_scales, m_least;  // m_scales also has missing columns
     std::vector<std::int32_t> m_offsets;
 };
 

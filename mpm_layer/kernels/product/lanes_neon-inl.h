@@ -1,5 +1,5 @@
 // Products on 64-bit Arm, whose instructions can multiply by a single lane of a vector. So a load reads
-// several elements of the left operand. The order of sums is the same as in multiplyAdd.
+// several elements of the left operand. Sums are added in the same order as in multiplyAdd.
 
 #if defined(MPM_KERNELS_LANES_NEON_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_LANES_NEON_INL_H_
@@ -59,7 +59,7 @@ HWY_INLINE Float addByLane(Float sum, Float columns, float32x2_t row) {
 }
 
 /// Adds rows * panel to the sums, two elements of a row at a time; element (r, k) is rows[r * rowStep + k].
-/// Returns the depth that is done: `depth`, or one less if `depth` is odd.
+/// Returns how much of the depth is done: `depth`, or `depth` - 1 if `depth` is odd.
 template <int R, int V, class Ahead>
 HWY_INLINE int addDepthsByLane(int depth, const float* HWY_RESTRICT rows, size_t rowStep,
                                const float* HWY_RESTRICT panel, Float (&sums)[R][V], Ahead& ahead) {

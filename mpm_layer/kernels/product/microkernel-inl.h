@@ -26,8 +26,8 @@ namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The rows of a group: 32 vector registers hold 24 sums, two vectors of columns and a broadcast element; 16
-// registers hold 12 sums.
+// The number of rows in a group. Of 32 vector registers, 24 hold the sums of 12 rows; the others are free for
+// two vectors of columns and a broadcast element. Of 16 registers, 12 hold the sums of 6 rows.
 #if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
 constexpr int kGroup = 12;
 #else
@@ -66,8 +66,8 @@ HWY_INLINE void packColumns(const T* rows, size_t stride, int present, int count
 /// Sums of R rows and V vectors of columns: both vectors of a panel, or only the first.
 template <int R, int V = 2>
 struct Block {
-    // Written out, because GCC compiles an implicit constructor without this instruction set and then cannot
-    // inline functions that use vectors.
+    // Not left implicit: GCC would compile an implicit constructor without this target's instruction set, and
+    // then could not inline functions that use vectors.
     HWY_INLINE Block() {}
 
     Float sum[R][V];
@@ -77,8 +77,8 @@ struct NothingAhead {
     HWY_INLINE void step(int = 1) const {}
 };
 
-/// Prefetches the next panel of weights, a piece in each step, while the current panel is in use: the first
-/// row group of a panel reads the whole panel.
+/// Prefetches the next panel of weights, a piece in each step, while the current panel is in use. Otherwise
+/// the first row group of a panel would wait for the memory of the whole panel.
 struct PanelAhead {
     HWY_INLINE PanelAhead(const void* next, size_t bytes, int steps)
         : at(static_cast<const char*>(next)), piece(bytes / steps) {}
@@ -99,7 +99,7 @@ HWY_INLINE void multiplyAddSteps(int depth, const float* HWY_RESTRICT rows, size
                                  const float* HWY_RESTRICT panel, Block<R, V>& block, Ahead ahead = {}) {
     const FloatTag d;
     const size_t lanes = hn::Lanes(d);
-    // x86 can address base + {0, 1, 2} * step without another register, so a base serves three rows.
+    // x86 can address base + {0, 1, 2} * step without another register, so three rows share a base pointer.
     constexpr int kBases = (R + 2) / 3;
     const float* base[kBases];
     for (int i = 0; i < kBases; ++i)
@@ -178,7 +178,7 @@ HWY_INLINE void clearBlock(Block<R, V>& block) {
     }
 }
 
-// If the last rows fit in half of a group, only the products of this half are computed.
+// If the remaining rows fit in half of a group, only the products of this half are computed.
 constexpr int kHalfGroup = kGroup / 2;
 
 HWY_INLINE void widen(const Block<kHalfGroup>& half, Block<kGroup>& block) {
@@ -191,7 +191,7 @@ HWY_INLINE void widen(const Block<kHalfGroup>& half, Block<kGroup>& block) {
 }
 
 /// Multiplies all rows by a panel. Calls done(row, block) with the finished block of each row group, in
-/// ascending order. Whole row groups must be readable.
+/// ascending order. Rows must be readable up to the end of the last group.
 ///
 /// The depth is not divided into passes: even if a panel exceeds the level-1 cache, reading it from the
 /// level-2 cache costs less than storing sums and loading them again.

@@ -19,8 +19,8 @@ inline int groupsOf(int rows) {
     return (rows + rowGroup() - 1) / rowGroup();
 }
 
-/// Returns the distance between rows in temporary memory. It exceeds the width by at least a cache line: rows
-/// at a distance of a power of two would be in the same few sets of a cache.
+/// Returns the distance between rows in temporary memory, at least a cache line more than the width. Widths
+/// are often powers of two, and rows at such a distance would be in the same few sets of a cache.
 constexpr size_t paddedStride(int width) {
     return (static_cast<size_t>(width) + 15) / 16 * 16 + 16;
 }
@@ -46,8 +46,8 @@ public:
         return reinterpret_cast<const Cell*>(m_data.data()) + index * panelSize();
     }
 
-    /// Makes room for another operand, whose panels the caller must fill. Allocates only if the memory is too
-    /// small.
+    /// Changes the size to another operand, whose panels the caller must fill. Allocates only if the memory
+    /// is too small.
     void reshape(int depth, int columns) {
         m_depth = depth;
         m_columns = columns;

@@ -27,8 +27,8 @@
 #include "mpm_layer/kernels/product/microkernel-inl.h"
 #include "mpm_layer/kernels/product/pairs-inl.h"
 
-// Like AVX-512 BF16 (pairs-inl.h), VNNI is enabled for all targets whose processors may have VNNI, and
-// checked for at run time.
+// Like AVX-512 BF16 (pairs-inl.h), VNNI is enabled for all targets whose processors may have VNNI. hasDot()
+// checks the processor at run time.
 #undef MPM_I8_TARGET
 #undef MPM_HAS_VNNI
 #undef MPM_BEFORE_NAMESPACE_I8
@@ -123,8 +123,8 @@ inline bool hasDot() {
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
 
-/// Adds two products in 16 bits, then two of these sums in 32 bits. Sums up to 254 * 129 and 127 * 127 * 2
-/// fit. (A pair with 128 steps has 129 if both values are rounded up.)
+/// Adds two products in 16 bits, then two of these sums in 32 bits. A sum of two products fits: the largest
+/// is 254 * 129 or 127 * 127 * 2. (A pair with 128 steps has 129 if both values are rounded up.)
 struct DotPlain {
     static constexpr ByteForm form(Finer finer) {
         return finer == Finer::Left ? ByteForm{128, 126, 127, 128} : ByteForm{64, 63, 127};
@@ -312,8 +312,8 @@ HWY_INLINE float halfOfLargestPair(const float* row, int width) {
     return hn::GetLane(hn::MaxOfLanes(d, peak));
 }
 
-/// A quantisation step, of which `levels` give `largest`, and its inverse. Both are finite even for tiny
-/// values.
+/// The quantisation step `scale`, so that `levels` steps are `largest`, and the inverse of the step. Both are
+/// finite even if `largest` is tiny.
 struct Step {
     HWY_INLINE Step(float largest, float levels) {
         constexpr float kMost = 0x1p126f;
@@ -343,8 +343,8 @@ HWY_INLINE float largestOf(const float* row, int width) {
                                             : std::numeric_limits<float>::quiet_NaN();
 }
 
-/// Writes the bytes of a row: each value's distance from `zero` in rounded steps, plus `offset`. Completes
-/// the last quad.
+/// Quantises a row. The byte of a value is its distance from `zero` in steps, rounded, plus `offset`. Writes
+/// all four bytes of the last quad.
 HWY_INLINE void roundToQuads(const float* row, int width, float inverse, int offset, I8Quad* quads,
                              float zero = 0) {
     const FloatTag d;

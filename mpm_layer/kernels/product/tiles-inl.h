@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <hwy/highway.h>  // includes the intrinsics, without their warnings
+#include <hwy/highway.h>  // includes the intrinsics and suppresses their warnings
 
 #if defined(__x86_64__) && defined(__linux__)
 #include <cpuid.h>
@@ -63,13 +63,13 @@ public:
     HWY_INLINE ~TileScope() { _tile_release(); }
 };
 
-/// Makes the compiler finish all writes: the compiler does not see that tiles access memory.
+/// Makes the compiler finish all writes: the compiler does not know that tile instructions access memory.
 HWY_INLINE void finishWrites() {
     __asm__ volatile("" ::: "memory");
 }
 
-// The sums are in tiles 0 to 3, the rows in tiles 4 and 5, the panel in tiles 6 and 7. The intrinsics take
-// literal numbers only.
+// The sums are in tiles 0 to 3, the rows in tiles 4 and 5, the panel in tiles 6 and 7. The intrinsics accept
+// only literals as tile numbers, so these functions have no parameters.
 
 /// Products of bf16, with sums in f32.
 struct PairTiles {
@@ -87,7 +87,7 @@ struct QuadTiles {
     static HWY_INLINE void addLowerRight() { _tile_dpbusd(3, 5, 7); }
 };
 
-/// Stores the sums [32][32] of the tiles.
+/// Stores the sums of tiles 0 to 3 as [32][32]. `stride` is in sums.
 HWY_INLINE void storeSums(void* sums, size_t stride) {
     const size_t bytes = stride * 4;
     char* const lower = static_cast<char*>(sums) + kTileRows * bytes;
@@ -119,8 +119,8 @@ HWY_INLINE void multiplyStep(const std::uint32_t* rows, size_t rowStride, const 
     else                                         \
         _tile_zero(tile)
 
-/// Stores a tile of sums if `to` is not null, then starts the tile from `from`, or from zero if `from` is
-/// null.
+/// Stores a tile of sums in `to`, unless `to` is null. Then loads the tile from `from`, or sets it to zero if
+/// `from` is null.
 template <int kTile>
 HWY_INLINE void changeSums(void* to, const void* from) {
     if constexpr (kTile == 0) {
@@ -135,9 +135,9 @@ HWY_INLINE void changeSums(void* to, const void* from) {
 }
 #undef MPM_CHANGE_SUMS
 
-/// Runs a quarter of a step: the products of one of the four tiles of sums. The first step of a product also
-/// stores the tile's previous sums in `before`, unless `before` is null, and starts the tile from `sums`, or
-/// from zero if `sums` is null.
+/// Runs a quarter of a step: the products for tile kQuarter of the four tiles of sums. If `first`, the step
+/// begins a new product: stores the tile's sums of the previous product in `before`, unless `before` is null,
+/// and loads the tile from `sums`, or sets it to zero if `sums` is null.
 template <class Tiles, int kQuarter>
 HWY_INLINE void quarterStep(const std::uint32_t* rows, size_t rowStride, const std::uint32_t* panel,
                             bool first, void* before, const void* sums) {
@@ -165,8 +165,8 @@ HWY_INLINE void firstStep(const std::uint32_t* rows, size_t rowStride, const std
     quarterStep<Tiles, 3>(rows, rowStride, panel, true, before, sums);
 }
 
-/// Multiplies 32 rows by a panel, over a depth of `cells`, a multiple of kTileCells. The sums start as in
-/// quarterStep, and remain in the tiles. Calls step() after each step.
+/// Multiplies 32 rows by a panel, over a depth of `cells`, a multiple of kTileCells. `sums` and `before` are
+/// as in quarterStep. The new sums remain in the tiles. Calls step() after each step.
 template <class Tiles, class Step>
 HWY_INLINE void multiplyTiles(int cells, const std::uint32_t* rows, size_t rowStride,
                               const std::uint32_t* panel, const void* sums, void* before, const Step& step) {
@@ -198,8 +198,8 @@ struct LinesAhead {
 constexpr int kCellBlock = 192;
 
 /// Multiplies `count` rows by a panel, over a depth of `cells`. Writes sums [rows][32], for whole blocks of
-/// 32 rows. Calls done(row) when the sums of the row group at `row` are complete. While the tiles multiply a
-/// block, each step also calls done() for a row group of earlier blocks.
+/// 32 rows. Calls done(row) when the sums of the row group at `row` are complete. A step of a block also
+/// calls done() for a row group of earlier blocks, so that the vector units work while the tiles multiply.
 template <class Tiles, class Sum, class Done>
 HWY_INLINE void multiplyPanelTiles(int count, int cells, const std::uint32_t* rows, size_t rowStride,
                                    const std::uint32_t* panel, Sum* sums, const Done& done) {
@@ -235,8 +235,8 @@ HWY_INLINE void multiplyPanelTiles(int count, int cells, const std::uint32_t* ro
         done(finished);
 }
 
-/// Returns the number of sums that multiplyPanelTiles() needs for `count` rows: whole blocks, and whole row
-/// groups.
+/// Returns the number of sums that multiplyPanelTiles() needs for `count` rows, rounded up to complete blocks
+/// and to complete row groups.
 HWY_INLINE size_t tileSums(int count) {
     constexpr size_t kRows = 2 * kTileRows, kWidth = 32;
     const size_t groups = (count + kGroup - 1) / kGroup, blocks = (count + kRows - 1) / kRows;

@@ -68,7 +68,7 @@ bool WinogradInput(const float* const (&rows)[6], int tiles, float limit, float*
     }
     for (int i = 0; i < 6; ++i, scratch += rowStride) {
         for (int t = 0; t < tiles; t += lanes) {
-            Float third, fourth;  // of the next tile, which do not belong to this tile
+            Float third, fourth;  // columns of the next tile that this tile does not use
             hn::LoadInterleaved4(d, scratch + kWinogradTile * t, x[0], x[1], x[2], x[3]);
             hn::LoadInterleaved4(d, scratch + kWinogradTile * (t + 1), x[4], x[5], third, fourth);
             toFactors(x, y);

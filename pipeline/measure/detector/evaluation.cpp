@@ -21,7 +21,7 @@ namespace {
 
 using Kind = MeasureError::Kind;
 
-constexpr int kBest = 300;  // detections kept in each image; COCO's own limits then follow
+constexpr int kBest = 300;  // detections kept in each image; COCO's limits are lower
 
 CocoTruth readTruth(const std::string& path, bool masks) {
     try {
@@ -31,7 +31,7 @@ CocoTruth readTruth(const std::string& path, bool masks) {
     }
 }
 
-/// The error of an image that cannot be used. The evaluation leaves out the image.
+/// Thrown if an image cannot be used. The evaluation then leaves out the image.
 class BadFile : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -41,7 +41,7 @@ cv::Mat readBelow(const std::string& root, const CocoImage& image) {
     try {
         return imageAt(image.pathBelow(root), cv::IMREAD_COLOR);
     } catch (const cv::Exception& error) {
-        if (error.code == cv::Error::StsNoMem) throw;  // the image is not at fault
+        if (error.code == cv::Error::StsNoMem) throw;  // ends the run: the image is not damaged
         throw BadFile(error.err);
     }
 }
@@ -83,8 +83,8 @@ DetectionEvaluation::DetectionEvaluation(const DetectionRequest& request, Open o
     describe(network, modelSha256);
 }
 
-/// Chooses the images and their order: by id, or by file name if a method reuses, because the images are then
-/// frames.
+/// Chooses the images, sorted by id. If a method reuses, sorts them by file name, because the images must
+/// then be consecutive frames.
 void DetectionEvaluation::chooseImages() {
     m_images = m_truth.imageIds();
     const auto file = [&](std::int64_t id) -> const std::string& { return m_truth.images.at(id).file; };

@@ -1,5 +1,5 @@
-// The evaluation of a detector on a data set in COCO's format. The matches of each detection are stored, and
-// AP and AR are computed from them, so that joined shards give the same bits as a single run.
+// The evaluation of a detector on a data set in COCO's format. Stores the matches of each detection, and
+// computes AP and AR from the matches, so that joined shards give the same bits as a single run.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ struct DetectionRequest {
 struct DetectionCounts {
     int row = 0;
     std::int64_t image = 0;
-    std::string leftOut;  ///< file of an image that could not be used; there are then no counts
+    std::string leftOut;  ///< name of the file if it could not be used; the counts are then empty
     std::string device, precision;
     std::vector<CocoMatches> matches;
     std::vector<int> tokens, schedule;
@@ -51,7 +51,8 @@ public:
     DetectionEvaluation(const DetectionRequest& request, Open open, const std::string& modelSha256);
 
     /// @param costOf must return the operations of a network
-    /// @param save gets at most 300 detections of each image, those of the table's first row
+    /// @param save is called with at most 300 detections of each image, of the first row's method and
+    /// precision
     DetectionEval run(const std::function<ModelCost(const Network&)>& costOf, const Watcher& watcher,
                       const Sink& save = {});
 

@@ -1,4 +1,5 @@
-// cv::VideoCapture of this folder's headers, implemented with the functions of mpm_set_video().
+// Implements the class cv::VideoCapture that this folder's headers declare, with the functions that
+// mpm_set_video() receives.
 
 #include <opencv2/videoio.hpp>
 

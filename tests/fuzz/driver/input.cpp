@@ -12,12 +12,12 @@ namespace mpm::fuzz {
 
 namespace {
 
-/// Numbers at the edges of their types: there arithmetic breaks.
+/// Numbers at the limits of types, at which arithmetic may overflow.
 constexpr std::uint64_t kEdges[] = {0,          1,          0x7F,       0x80,       0xFF,
                                     0x7FFF,     0x8000,     0xFFFF,     0x7FFFFFFF, 0x80000000,
                                     0xFFFFFFFF, 0x7FFFFFF0, 0x10000000, 0x40000000, 0x7FFFFFFFFFFFFFFF};
 
-/// The same for formats with numbers as text, and text that names should not contain.
+/// Limits as text, for formats with numbers as text, and text that names should not contain.
 constexpr const char* kTexts[] = {
     "0",   "-1",  "2147483647", "-2147483648", "4294967295", "9223372036854775807",
     "1e9", "nan", "-inf",       "1e308",       "32768",      "99999999999999999999",
@@ -56,7 +56,8 @@ Bytes Mutator::mutate(Bytes input, const std::vector<Bytes>& others) {
     return input;
 }
 
-/// Headers and shapes are at the ends of a file, weights in the middle: most changes hit the ends.
+/// Chooses the place of a change. Most are near the ends of a file, which have headers and shapes; weights
+/// are in the middle.
 std::size_t Mutator::place(const Bytes& input) {
     const std::uint64_t near = std::min<std::uint64_t>(input.size(), 4096);
     switch (below(4)) {
@@ -110,7 +111,7 @@ void Mutator::putNumber(Bytes& input, std::size_t start) {
     std::memcpy(input.data() + start, &number, width);
 }
 
-/// In place of an existing number, or of a letter.
+/// Replaces a number in the text, or a letter, by one of kTexts.
 void Mutator::putText(Bytes& input, std::size_t start) {
     const auto isDigit = [](std::uint8_t letter) { return letter >= '0' && letter <= '9'; };
     auto end = std::find_if_not(at(input, start), input.end(), isDigit);
@@ -120,7 +121,7 @@ void Mutator::putText(Bytes& input, std::size_t start) {
     input.insert(place, text.begin(), text.end());
 }
 
-/// As protobuf writes sizes.
+/// Writes a number as protobuf writes sizes (varint).
 void Mutator::putVarint(Bytes& input, std::size_t start) {
     std::uint64_t number = kEdges[below(std::size(kEdges))] + below(3) - 1;
     Bytes bytes;

@@ -1,4 +1,4 @@
-// The input of a fuzz target: seeds, and mutants that can be repeated from a seed and a number.
+// The inputs of a fuzz target: seeds, and mutants, which depend only on a seed and a number.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ struct Seeds {
     std::vector<std::string> names;
     std::vector<Bytes> inputs;
 
-    /// A file, or every file of a folder.
+    /// Adds a file, or every file of a folder.
     void add(const std::string& path);
 };
 
-/// A few changes to a seed. The same seeds and the same round give the same mutant.
+/// Makes a few changes to a seed. The same seeds and the same round give the same mutant.
 class Mutator {
 public:
     Mutator(std::uint64_t seed, std::uint64_t round) : m_random(seed * 0x9E3779B97F4A7C15ULL + round) {}
@@ -38,8 +38,8 @@ private:
     std::mt19937_64 m_random;
 };
 
-/// Every input has a position: first the seeds as they are, then a mutant of each, another of each, and so
-/// on.
+/// An input. The first positions are the unchanged seeds, then come a mutant of each seed, a second mutant of
+/// each, and so on.
 struct Input {
     Bytes bytes;
     std::string name;

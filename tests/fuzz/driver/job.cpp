@@ -20,7 +20,7 @@ namespace {
     std::exit(2);
 }
 
-/// False if `name` is no option.
+/// Sets an option. Returns false if there is no option `name`.
 bool take(Job& job, const std::string& name, const char* value) {
     const auto number = [&] {
         char* end = nullptr;

@@ -10,21 +10,21 @@ namespace mpm::fuzz {
 
 struct Job {
     std::uint64_t rounds = 0;
-    double seconds = 0;  // of processor time: a busy machine takes longer, and tries as much
-    double atMost = 0;   // seconds for the rounds; 0: no limit
+    double seconds = 0;  // of processor time, so that a busy machine tries as many inputs
+    double atMost = 0;   // limit of seconds for the rounds; 0: no limit
     std::string state;
     std::string findings = "findings";
-    double inputSeconds = 30;  // of processor time, that an input may take
+    double inputSeconds = 30;  // of processor time that an input may take
     double mebibytes = 2048;
     Seeds seeds;
 
     bool here() const { return rounds == 0 && seconds == 0; }
 };
 
-/// Ends the program with status 2 if the words are wrong.
+/// Reads the options. Ends the program with status 2 if they are wrong.
 Job parse(int argc, char** argv);
 
-/// Kept in a file of lines `key value`.
+/// The progress, which is stored in a file of lines `key value`.
 struct State {
     std::uint64_t position = 0;
     std::uint64_t runs = 0;

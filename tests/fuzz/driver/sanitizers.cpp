@@ -1,6 +1,5 @@
-// The sanitizer options of every fuzz target, however it is started: a report ends the process, an allocation
-// larger than any valid input needs is reported, and memory is limited. The environment (ASAN_OPTIONS and the
-// like) can override them.
+// The default sanitizer options of every fuzz target: a report ends the process, an allocation larger than
+// any valid input needs is reported, and memory is limited. ASAN_OPTIONS and similar variables override them.
 extern "C" {
 
 const char* __asan_default_options();

@@ -1,12 +1,12 @@
-// Runs a fuzz target without libFuzzer. Every run can be repeated: an input depends on the seeds, the round
-// and nothing else.
-//   TARGET SEEDS...              replays the seeds (files or folders) in this process, as a debugger wants it
-//   TARGET --rounds N SEEDS...   the seeds and N mutants of each; --at-most S: as far as S seconds allow
-//   TARGET --seconds S --state FILE SEEDS...   mutants for S seconds of processor time, from the position in
-//   FILE
-// The latter two run inputs in a separate process. When it dies, takes too long or too much memory, the
-// input is written to FOLDER/TARGET-HASH (--findings FOLDER) with the report beside it, and the next input is
-// run. Exit status 1 if there was such a finding.
+// Runs a fuzz target without libFuzzer. Every run can be repeated, because an input depends only on the seeds
+// and the round.
+//   TARGET SEEDS...              runs the seeds (files or folders) in this process, for a debugger
+//   TARGET --rounds N SEEDS...   runs the seeds and N mutants of each; --at-most S: stops after S seconds
+//   TARGET --seconds S --state FILE SEEDS...   runs mutants for S seconds of processor time, from the
+//                                              position in FILE
+// The second and third form run inputs in a separate process. If this process dies, or takes too much time or
+// memory, the input and the report are written to FOLDER/TARGET-HASH (--findings FOLDER), and the next input
+// runs. The exit status is 1 if there was such a finding.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -36,10 +36,10 @@ namespace mpm::fuzz {
 namespace {
 
 constexpr std::size_t kReportBytes = 64 * 1024;
-constexpr double kMostWaiting = 4;       // times the processor time: some targets wait for a network
-constexpr double kSecondsToReport = 30;  // a sanitizer looks up names
+constexpr double kMostWaiting = 4;       // factor of the processor time: some targets wait for a network
+constexpr double kSecondsToReport = 30;  // a sanitizer needs time to look up names
 constexpr std::uint64_t kDeathsAtMost =
-    200;  // repeats of the same finding: the rest of the time would show no more
+    200;  // more deaths repeat known findings, so the remaining time would show nothing new
 
 std::string brief(double number) {
     char text[32];
@@ -56,7 +56,7 @@ std::string hashed(const Bytes& bytes) {
     return text;
 }
 
-/// Standard error of a worker: in memory, and only the end if it is long.
+/// Keeps the standard error of a worker in memory; if it is long, only the end.
 class Report {
 public:
     Report() : m_file(memfd_create("fuzz report", MFD_CLOEXEC)) {}
@@ -68,7 +68,7 @@ public:
         fcntl(m_file, F_SETFL, O_APPEND);
         dup2(m_file, STDERR_FILENO);
     }
-    /// Called now and then, so that a target with much output fills no memory.
+    /// Called regularly, so that a target with much output does not fill the memory.
     void trim() const {
         if (lseek(m_file, 0, SEEK_END) > off_t{16} * 1024 * 1024) static_cast<void>(!ftruncate(m_file, 0));
     }
@@ -85,7 +85,8 @@ private:
     int m_file;
 };
 
-/// The line that two equal findings share: the sanitizer's summary, or the place of undefined behaviour.
+/// Returns the line by which findings are compared: the sanitizer's summary, or the place of undefined
+/// behaviour.
 std::string signature(const std::string& report, const std::string& otherwise) {
     for (const char* mark : {"SUMMARY: ", "runtime error: "}) {
         const std::size_t found = report.find(mark);
@@ -96,7 +97,7 @@ std::string signature(const std::string& report, const std::string& otherwise) {
     return otherwise;
 }
 
-/// Processor time of workers that have ended.
+/// Returns the processor time of all workers that have ended.
 double secondsOfWorkers() {
     rusage usage{};
     getrusage(RUSAGE_CHILDREN, &usage);
@@ -150,7 +151,7 @@ private:
                         brief(m_job.atMost).c_str());
     }
 
-    /// Consecutive workers; each continues where the last ended.
+    /// Runs workers one after the other. Each continues at the position after the previous worker's end.
     void stretch(std::uint64_t from, Limits limits) {
         m_progress->position = from;
         while (m_progress->position < limits.end && now() < limits.deadline && limits.seconds > 0 &&
@@ -169,7 +170,7 @@ private:
         }
     }
 
-    /// How the worker died; empty if it ended normally.
+    /// Runs a worker. Returns how it died; empty if it ended normally.
     std::string worker(const Report& report, const Limits& limits) {
         m_progress->started = 0;
         std::fflush(nullptr);
@@ -185,7 +186,7 @@ private:
         sigset_t ended;
         sigemptyset(&ended);
         sigaddset(&ended, SIGCHLD);
-        double aborted = 0;  // when the worker was asked for a stack
+        double aborted = 0;  // time of the signal that makes the worker print a stack
         for (int status = 0;;) {
             const timespec step{1, 0};
             sigtimedwait(&ended, nullptr, &step);
@@ -198,7 +199,8 @@ private:
         }
     }
 
-    /// By processor time, so that a busy machine causes no findings; for waiting code by a longer wall time.
+    /// Whether an input takes too long. Measures processor time, so that a busy machine causes no findings,
+    /// and wall time with a higher limit, for code that waits.
     bool isLate(pid_t child) const {
         const double started = m_progress->started, startedCpu = m_progress->startedCpu;
         if (started == 0) return false;
@@ -224,7 +226,7 @@ private:
         }
     }
 
-    /// Keeps the input if this call has seen nothing like it.
+    /// Writes the input if this call has not yet had a finding with the same signature.
     void note(const std::string& death, const std::string& report) {
         ++m_deaths;
         if (!m_seen.insert(signature(report, death)).second) return;
@@ -254,7 +256,7 @@ private:
     const Job m_job;
     const std::string m_name;
     State m_state;
-    Progress* m_progress = nullptr;  // lives as long as the process
+    Progress* m_progress = nullptr;  // is never freed
     std::set<std::string> m_seen;
     std::uint64_t m_deaths = 0, m_found = 0;
 };
@@ -270,7 +272,7 @@ void replayHere(const Seeds& seeds) {
 }  // namespace mpm::fuzz
 
 int main(int argc, char** argv) {
-    setenv("OPENCV_FOR_THREADS_NUM", "1", 0);  // the same run each time, and nothing to wait for
+    setenv("OPENCV_FOR_THREADS_NUM", "1", 0);  // makes runs repeatable
     mpm::fuzz::Job job = mpm::fuzz::parse(argc, argv);
     if (!job.here()) return mpm::fuzz::Supervisor(std::move(job), argv[0]).run();
     mpm::fuzz::replayHere(job.seeds);

@@ -16,14 +16,14 @@ namespace mpm::fuzz {
 
 namespace {
 
-constexpr std::uint64_t kRunsBetweenLeakChecks = 20'000;  // each stops the process for some milliseconds
-constexpr int kMostOpenFiles = 32;                        // more than libraries keep open once they are used
+constexpr std::uint64_t kRunsBetweenLeakChecks = 20'000;  // a check takes some milliseconds
+constexpr int kMostOpenFiles = 32;                        // more than libraries keep open
 
 bool leaks() {
     return __lsan_do_recoverable_leak_check && __lsan_do_recoverable_leak_check() != 0;
 }
 
-/// The smallest free descriptor: it grows with each file that an input leaves open.
+/// Returns the smallest free descriptor, which grows if an input leaves a file open.
 int freeDescriptor() {
     const int copy = fcntl(STDERR_FILENO, F_DUPFD, 0);
     if (copy >= 0) close(copy);

@@ -1,4 +1,4 @@
-// The process that runs inputs. It may crash, hang or grow: the supervisor then continues with another.
+// The process that runs inputs. If it crashes, hangs or takes too much memory, the supervisor starts another.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,8 @@
 
 namespace mpm::fuzz {
 
-/// Shared with the supervisor, to show which input ended a worker; no system call for each input.
+/// In memory that worker and supervisor share, so that the supervisor knows which input ended a worker. The
+/// worker needs no system call for each input.
 struct Progress {
     std::atomic<std::uint64_t> position{0};
     std::atomic<std::uint64_t> runs{0};
@@ -19,13 +20,13 @@ struct Progress {
     std::atomic<std::uint64_t> slowestPosition{0};
     std::atomic<double> peak{0};
 
-    /// Exit statuses of a worker beside 0.
+    /// Exit statuses of a worker in addition to 0.
     static constexpr int kTooMuchMemory = 90, kLeak = 91, kOpenFiles = 92;
 };
 
-/// Seconds of a clock that all processes share.
+/// Returns the seconds of a clock that is the same for all processes.
 double now();
-/// Seconds of processor time of a process (0: this one), which no busy machine lengthens.
+/// Returns the seconds of processor time of a process (0: this process), which do not depend on other load.
 double processorSeconds(int process = 0);
 double peakMebibytes();
 

@@ -1,5 +1,5 @@
-// The nodes around the blocks, in forms that exporters write: patches by unfold, products with a vector; and
-// the reasons for rejecting a model.
+// The nodes around the blocks, in forms that exporters write, such as patches by unfold and products with a
+// vector; and reasons for rejecting a model.
 #include <functional>
 
 #include "converted_export.hpp"
@@ -30,7 +30,8 @@ int blocks(SmallExport& m, int x) {
     return x;
 }
 
-// Indices of `count` patches of 8 pixels along an axis: [8, count], or the other way round.
+// Returns the indices of `count` patches of 8 pixels along an axis: [8, count] if `sizeFirst`, else [count,
+// 8].
 int patchIndices(GraphBuilder& g, int64_t count, bool sizeFirst) {
     const int64_t rows = sizeFirst ? SmallExport::kPatch : count,
                   columns = sizeFirst ? count : SmallExport::kPatch;
@@ -40,7 +41,7 @@ int patchIndices(GraphBuilder& g, int64_t count, bool sizeFirst) {
     return g.constant(index);
 }
 
-// torch.nn.Unfold: more patches than OpenCV could cut separately.
+// torch.nn.Unfold cuts the image into patches, here too many for a separate operation of OpenCV for each.
 TEST_F(Around, PatchesByUnfold) {
     const cv::Size grid(10, 9);
     for (int spelling = 0; spelling < 4; ++spelling) {
@@ -49,7 +50,7 @@ TEST_F(Around, PatchesByUnfold) {
         GraphBuilder& g = m.builder();
         int image = g.graph().inputs[0].value;
         const bool padded = spelling != 1, sizeFirst = spelling != 2;
-        const int64_t pad = spelling == 3 ? 3 : 0;  // pixels that fill no patch
+        const int64_t pad = spelling == 3 ? 3 : 0;  // pixels beyond the last patch
         if (padded) image = g.node("Pad", {image, g.ints({0, 0, 0, 0, 0, 0, pad, pad})});
         const int rows = g.node("Gather", {image, patchIndices(g, grid.height, sizeFirst)});
         g.with("axis", Attribute::of(int64_t{2}));
@@ -73,7 +74,8 @@ TEST_F(Around, PatchesByUnfold) {
     }
 }
 
-// The rest of the backbone, not the head that begins in its middle, whichever stands first in the graph.
+// Two branches follow block 2. The backbone continues with the longer branch, even if the blocks of the
+// shorter branch (a head) come first in the graph.
 TEST_F(Around, AForkContinuesWithItsLongerBranch) {
     for (const bool sideFirst : {true, false}) {
         SmallExport m(1);
@@ -86,7 +88,7 @@ TEST_F(Around, AForkContinuesWithItsLongerBranch) {
     }
 }
 
-// Depth from bins: probabilities times the bins' centres.
+// Depth models multiply the probabilities of bins with a vector, the centres of the bins.
 TEST_F(Around, ProductsWithAVector) {
     for (const bool left : {false, true}) {
         SmallExport m(1);
@@ -103,7 +105,7 @@ Tensor evaluated(const GraphBuilder& g) {
     return models::evaluate(g.graph(), {})[0];
 }
 
-// 14 times 18 / 14 is 18 in f32, and less in f64.
+// Sizes are computed in f32 as ONNX specifies: 14 * (18 / 14) is 18 in f32, but less than 18 in f64.
 TEST(Resize, ASizeFromScalesIsThatOfOnnx) {
     GraphBuilder g(18);
     for (const auto& [from, to] : {std::pair(14, 18), {12, 14}, {24, 56}, {7, 9}}) {
@@ -148,7 +150,7 @@ TEST(Scatter, IndicesOutOfRangeAreRejected) {
     EXPECT_THROW(evaluated(g), models::Refusal);
 }
 
-// BEiT of the default exporter builds the places of the bias by ScatterElements.
+// In BEiT by PyTorch's default exporter, ScatterElements builds the indices of the relative position bias.
 TEST_F(Around, ARelativePositionBiasIsNamed) {
     SmallExport m(1);
     m.changeScores([&](int scores) {
@@ -174,7 +176,7 @@ int reshaped(SmallExport& m, int x, const List<int64_t>& shape) {
     return m.builder().node("Reshape", {x, m.builder().ints(shape)});
 }
 
-// Tokens [1, 49, D] that are [1, 7, 7, D] or [49, D] for the MLP, as in SAM's blocks without windows.
+// Tokens [1, 49, D] are reshaped to [1, 7, 7, D] or [49, D] for the MLP, as in SAM's blocks without windows.
 TEST_F(Around, TokensReshapedBetweenTheSums) {
     for (int spelling = 0; spelling < 3; ++spelling) {
         SCOPED_TRACE(spelling);
@@ -197,7 +199,7 @@ TEST_F(Around, TokensReshapedBetweenTheSums) {
     }
 }
 
-// Relative positions of side x side tokens as SAM's own code adds them: [groups, side, side, side, side].
+// Adds relative positions of side x side tokens as SAM's code does: [groups, side, side, side, side].
 int withDecomposed(SmallExport& m, int scores, int q, int64_t groups, int64_t side) {
     GraphBuilder& g = m.builder();
     constexpr int64_t kHead = SmallExport::kDim / SmallExport::kHeads;
@@ -213,7 +215,7 @@ int withDecomposed(SmallExport& m, int scores, int q, int64_t groups, int64_t si
     return g.node("Add", {sum, columns});
 }
 
-// Attention in windows of 4x4 tokens of a grid of 6x8 that is padded to 8x8, as in SAM.
+// Attention in windows of 4x4 tokens, as in SAM. The grid of 6x8 tokens is padded to 8x8.
 int windowed(SmallExport& m, int x, bool decomposed) {
     GraphBuilder& g = m.builder();
     constexpr int64_t kDim = SmallExport::kDim;
@@ -262,7 +264,7 @@ TEST_F(Around, RelativePositionsInWindowsAreNamed) {
 
 TEST_F(Around, RelativePositionsAsSamAddsThemAreNamed) {
     SmallExport m(1);
-    List<int> rotated;  // queries and keys, as they are
+    List<int> rotated;  // queries and keys, without rotation
     m.rotate([&](int heads) { return rotated.push_back(heads), heads; });
     m.changeScores([&](int scores) {
         const int sum = withDecomposed(m, scores, rotated[rotated.size() - 2], SmallExport::kHeads, 7);

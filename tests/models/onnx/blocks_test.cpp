@@ -1,4 +1,4 @@
-// Kinds of blocks: each is recognised, and the converted model computes the same as the export.
+// Kinds of blocks: the converter recognises each, and the converted model computes the same as the export.
 #include <functional>
 
 #include <gtest/gtest.h>
@@ -62,7 +62,8 @@ protected:
         EXPECT_LT(cv::norm(a, b, cv::NORM_INF), 1e-4 * cv::norm(b, cv::NORM_INF));
     }
 
-    /// The encoder of the converted model, whose outputs are checked in both forms, and converted again.
+    /// Converts an export to both forms and checks their outputs, also after a second conversion. Returns the
+    /// encoder's node.
     Node convert(const Block& before, const Block& block, int version = 2) {
         const std::string in = write(before, block), out = folder / "fused.onnx",
                           again = folder / "again.onnx", layers = folder / "layers.onnx";
@@ -123,7 +124,7 @@ TEST_F(Blocks, NormsOfTwoKindsAreRejected) {
     }
 }
 
-// x + attention + mlp in every order, with a norm and with two.
+// x + attention + mlp in every order of the sum, with a shared norm and with two norms.
 TEST_F(Blocks, ParallelInEveryOrder) {
     for (const bool twoNorms : {false, true}) {
         for (int order = 0; order < 4; ++order) {
@@ -161,8 +162,8 @@ TEST_F(Blocks, ParallelWithOneScaleForBoth) {
     }
 }
 
-// A single product for hidden values, queries, keys and values; the bias of the hidden values is a sum behind
-// the Split, as in timm's ViT of parallel blocks.
+// A single product gives hidden values, queries, keys and values. The bias of the hidden values is added
+// after the Split, as in timm's ViT with parallel blocks.
 TEST_F(Blocks, HiddenBiasBehindASplit) {
     constexpr int kDim = SmallExport::kDim, kHidden = SmallExport::kHidden;
     for (int spelling = 0; spelling < 4; ++spelling) {
@@ -191,7 +192,7 @@ TEST_F(Blocks, HiddenBiasBehindASplit) {
     }
 }
 
-// A bias that differs between tokens does not belong to a layer: such a block must not convert.
+// A bias that differs between tokens is not the bias of a linear layer, so the block must be rejected.
 TEST_F(Blocks, HiddenBiasOfEachTokenIsRejected) {
     const std::string in = write(nothing, [](SmallExport& m, int x) {
         const int middle = m.builder().node("Add", {x, m.attention(m.norm(x))});
@@ -203,7 +204,8 @@ TEST_F(Blocks, HiddenBiasOfEachTokenIsRejected) {
     EXPECT_THROW(models::convertModel(in, folder / "out.onnx", {}), models::Refusal);
 }
 
-// Experts that constants switch or mix: with a Concat of two results, a sum of three, a scale behind.
+// Experts that constants select or mix (by a Concat of two, a sum of three, or with a scale) become one
+// layer.
 TEST_F(Blocks, JoinedLinearLayersAreOne) {
     constexpr int kDim = SmallExport::kDim, kHidden = SmallExport::kHidden, kShared = 24;
     for (int spelling = 0; spelling < 5; ++spelling) {
@@ -220,7 +222,7 @@ TEST_F(Blocks, JoinedLinearLayersAreOne) {
                 const auto reshaped = [&](int value, const models::List<int64_t>& shape) {
                     return g.node("Reshape", {value, g.ints(shape)});
                 };
-                // As ONNX Runtime and onnxsim write a Gemm: each layer reads a separate Reshape.
+                // In the Gemm form of ONNX Runtime and onnxsim, each layer reads a separate Reshape.
                 const int result =
                     spelling == 4
                         ? reshaped(m.linear(reshaped(active, {m.tokens(), kHidden}), kHidden, width),
@@ -241,7 +243,7 @@ TEST_F(Blocks, JoinedLinearLayersAreOne) {
     }
 }
 
-// Layers of different tokens, or tokens that are treated differently, are no linear layer.
+// If layers apply to different tokens, they cannot become a single linear layer.
 TEST_F(Blocks, ExpertsThatDifferBetweenTokensAreRejected) {
     const std::string in = write(nothing, [](SmallExport& m, int x) {
         models::GraphBuilder& g = m.builder();
@@ -313,7 +315,7 @@ TEST_F(Blocks, ABiasOfKeysBeforeAndAfterTheScale) {
     }
 }
 
-// ONNX Runtime moves the Transpose behind the first steps of the first norm.
+// ONNX Runtime moves the Transpose of the tokens after the first steps of the first norm.
 TEST_F(Blocks, AMeanBeforeTheTranspose) {
     bool fused = false;
     const auto before = [&](SmallExport& m, int x) {
@@ -350,7 +352,7 @@ TEST_F(Blocks, AMeanBeforeTheTranspose) {
     }
 }
 
-// An output after every block: the tokens of the block before must not be mistaken for inner values.
+// Every block has an output. The previous block's tokens must not be mistaken for inner values of a block.
 TEST_F(Blocks, ParallelWithTaps) {
     SmallExport model(1);
     int x = model.embed();

@@ -1,5 +1,4 @@
-// Encoders that come in several groups of blocks: which of them become segments of a chain, and their
-// results.
+// Models with several groups of blocks: tests which groups become segments of a chain, and the results.
 #include <functional>
 
 #include <gtest/gtest.h>
@@ -21,11 +20,11 @@ using namespace mpm;
 using namespace mpm::test;
 using models::ConvertOptions;
 
-// Between the groups of blocks: the next group's input from the last group's output.
+// Computes the input of a group of blocks from the output of the previous group.
 using Between = std::function<int(SmallExport&, int x)>;
 
 struct Case {
-    std::vector<int> groups;  ///< blocks of each
+    std::vector<int> groups;  ///< number of blocks of each group
     Between between;
     int batch = 1;
 };
@@ -46,7 +45,7 @@ protected:
         return path;
     }
 
-    /// Mutual pairs before blocks 2 and 5, if there are so many.
+    /// Merges mutual pairs before blocks 2 and 5, if the model has so many blocks.
     static ConvertOptions paper() {
         ConvertOptions options;
         options.method = "mpm";
@@ -163,7 +162,8 @@ TEST_F(Chains, ScheduleOfAConvertedChainIsReplaced) {
     EXPECT_EQ(nodes[1].getInts("schedule"), (models::List<int64_t>{4, 6}));
 }
 
-// Rows in another order, scaled rows and two readers are no chain: the next encoder decodes all tokens.
+// If rows are scaled or in another order between the groups, they do not form a chain. The second encoder is
+// a decoder and gets all tokens.
 TEST_F(Chains, OtherTokensAreDecoded) {
     const Between scaled = [](SmallExport& model, int x) {
         return model.builder().node("Mul", {x, model.builder().number(2)});
@@ -217,7 +217,8 @@ TEST_F(Chains, DecoderFollowsTheMap) {
     EXPECT_GT(cv::norm(full, merged, cv::NORM_INF), 0);
 }
 
-// A converted model is converted again: the decoder follows the map, like the decoder of the export.
+// A converted model is converted again, with decoder=merged: the decoder takes the map, as after converting
+// the export.
 TEST_F(Chains, DecoderOfAConvertedModelFollowsTheMap) {
     const Between projected = [](SmallExport& model, int x) {
         const int y = model.linear(model.norm(x), SmallExport::kDim, SmallExport::kDim);
@@ -237,7 +238,7 @@ TEST_F(Chains, DecoderOfAConvertedModelFollowsTheMap) {
         EXPECT_EQ(models::domainVersion(models::readModel(again)), 2);
         run(again, {2}, found);
         EXPECT_EQ(cv::norm(expected, found, cv::NORM_INF), 0);
-        models::convertModel(again, folder / "third.onnx", options);  // nothing to change
+        models::convertModel(again, folder / "third.onnx", options);  // changes nothing
         options.decoder = models::Decoder::Full;
         EXPECT_THROW(models::convertModel(again, folder / "full.onnx", options), models::Refusal);
         options.decoder.reset();
@@ -246,7 +247,7 @@ TEST_F(Chains, DecoderOfAConvertedModelFollowsTheMap) {
     }
 }
 
-// A decoder whose rows mix tokens computes all tokens.
+// If a decoder's rows are mixtures of tokens, the decoder must compute all tokens.
 TEST_F(Chains, DecoderOfMixedTokensIsFull) {
     const Between mixed = [](SmallExport& model, int x) {
         const int y = model.builder().node("Add", {x, model.reversed(x)});

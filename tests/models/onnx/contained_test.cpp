@@ -1,4 +1,5 @@
-// Untrusted models are converted in a child: good ones, hostile ones, and a child that reports wrong results.
+// Converts untrusted models in a child process: valid and hostile models, and a child that reports wrong
+// results.
 #include <sys/stat.h>
 
 #include <chrono>
@@ -22,7 +23,7 @@ using End = Contained::End;
 
 const std::string kStreet = MPM_SOURCE_DIR "/models/zoo/street-vit-tiny.onnx";
 
-/// A few hundred bytes that need 2 GiB.
+/// Writes a model of a few hundred bytes that needs 2 GiB of memory.
 void writeExpand(const std::string& file) {
     test::OnnxModel model;
     model.input("x", {1, 3, 64, 64}).output("y", {1, 512, 1024, 1024});
@@ -38,7 +39,7 @@ class ContainedTest : public testing::Test {
 protected:
     std::string path(const std::string& name) const { return m_folder / name; }
     std::string output() const { return path("made/model.onnx"); }
-    /// The files in the output's folder.
+    /// Returns the number of files in the output's folder.
     int entries() const {
         std::error_code error;
         int count = 0;
@@ -93,7 +94,7 @@ TEST_F(ContainedTest, RefusesWhatIsNoModel) {
     EXPECT_EQ(entries(), 0);
 }
 
-/// With the sandbox and without: the limits hold in any case, and the message names the limit.
+/// Limits must hold with and without the sandbox, and the message must name the limit.
 class ContainedLimit : public ContainedTest, public testing::WithParamInterface<bool> {
 protected:
     ContainedLimit() { m_limits.landlock = m_limits.filter = GetParam(); }
@@ -130,7 +131,7 @@ TEST_F(ContainedTest, IsStoppedAtOnce) {
     ContainedConversion conversion;
     const int before = entries();
     std::thread other([&] {
-        while (entries() == before)  // until it works
+        while (entries() == before)  // waits for the child's temporary file
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         conversion.stop();
     });

@@ -1,5 +1,5 @@
-// Guarantees of the converter beside the numbers: labels, schedules, converted models as input, damaged
-// files, atomic output.
+// Guarantees of the converter other than numeric results: labels, schedules, converted models as input,
+// damaged files, atomic output.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -69,7 +69,7 @@ TEST_F(ConverterContract, LabelsAreTheArgmaxOfTheScores) {
                               : static_cast<int>(reinterpret_cast<const int64_t*>(labels.data)[p]);
         different += found != best;
     }
-    EXPECT_LE(different, pixels / 1000);  // two classes are equal but for rounding
+    EXPECT_LE(different, pixels / 1000);  // rounding may decide between two nearly equal classes
     const models::Graph graph = models::readModel(in("labels.onnx"));
     EXPECT_EQ(graph.outputs[0].name, models::readModel(base + ".onnx").outputs[0].name);
 }
@@ -85,12 +85,12 @@ TEST_F(ConverterContract, AcceptsItsOwnOutputWithAnotherSchedule) {
     const cv::Mat found = run(in("second.onnx"));
     EXPECT_LT(cv::norm(found.reshape(1, 1), expected.reshape(1, 1), cv::NORM_INF),
               1e-4 * cv::norm(expected.reshape(1, 1), cv::NORM_INF));
-    models::convertModel(in("second.onnx"), in("third.onnx"), {});  // nothing asked: nothing changed
+    models::convertModel(in("second.onnx"), in("third.onnx"), {});  // without options, nothing changes
     EXPECT_EQ(modelInfo(in("third.onnx")).schedule, (std::vector<int>{3, 6, 9}));
     EXPECT_TRUE(models::inspectModel(in("third.onnx")).converted);
 }
 
-/// The number of convolutions, and whether the embedding multiplies patches.
+/// Returns the number of Conv nodes, and whether MpmEmbed multiplies patches (attribute `patch`).
 std::pair<int, bool> projectionOf(const std::string& path) {
     std::pair<int, bool> found{0, false};
     for (const models::Node& node : models::readModel(path).nodes) {
@@ -117,7 +117,7 @@ TEST_F(ConverterContract, PaddedPatchesStayAConvolution) {
     }
 }
 
-// In files of earlier versions the embedding does not multiply patches; after another conversion it does.
+// In files of earlier versions, a Conv multiplies the patches. After another conversion, MpmEmbed does.
 TEST_F(ConverterContract, ConvolutionIsTakenInWhenConvertedAgain) {
     models::convertModel(base + ".onnx", in("out.onnx"), {});
     models::Graph graph = models::readModel(in("out.onnx"));
@@ -197,7 +197,7 @@ TEST_F(ConverterContract, MergesGentlyByDefault) {
     cv::dnn::Net net = cv::dnn::readNetFromONNX(in("gentle.onnx"));
     EXPECT_EQ(encoder(net).method(), "gentle");
     EXPECT_EQ(encoder(net).schedule(), found.schedule);
-    models::convertModel(in("gentle.onnx"), in("again.onnx"), {});  // nothing asked: nothing changed
+    models::convertModel(in("gentle.onnx"), in("again.onnx"), {});  // without options, nothing changes
     EXPECT_EQ(bytesOf(in("again.onnx")), bytesOf(in("gentle.onnx")));
 }
 
@@ -287,7 +287,7 @@ TEST_F(ConverterContract, LayersFormIsProvedAndKeepsItsPorts) {
     EXPECT_EQ(layers.opset, 18);
 }
 
-// The files of earlier versions stay what they are.
+// Models without new operators keep version 1 of the domain, so earlier versions of the library read them.
 TEST_F(ConverterContract, NewOperatorsAndOnlyTheyGiveTheDomainVersion2) {
     models::ConvertOptions options;
     options.method = "mpm";
@@ -355,7 +355,7 @@ TEST_F(ConverterContract, SurvivesDamagedFiles) {
     EXPECT_FALSE(fs::exists(in("out.onnx.part")));
 }
 
-/// The examples of FIPS 180-4, and lengths at which the padding takes another block.
+/// Tests the examples of FIPS 180-4, and lengths at which the padding needs another block.
 TEST(Digest, EqualsPublishedDigests) {
     const test::TempFolder folder;
     const std::pair<std::string, const char*> known[] = {

@@ -1,4 +1,4 @@
-// A conversion beside the graph: the exporter's notes, the proof, limits, and the report.
+// Parts of a conversion other than the graph: metadata of exporters, the proof, limits, and the report.
 #include <sys/resource.h>
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ protected:
 
     static void finishPlain(SmallExport& m) { m.finish(blocks(m, m.embed())); }
 
-    // Scores of four classes for each patch.
+    // Finishes the model with scores of four classes for each patch.
     static void finishSegmenter(SmallExport& m) {
         GraphBuilder& g = m.builder();
         const int x = m.norm(blocks(m, m.embed()));
@@ -143,7 +143,7 @@ TEST_F(Conversions, NotedClassesAreUsedIfTheyAreAsMany) {
     EXPECT_TRUE(modelInfo(out).labels.empty());
 }
 
-// Positions [1, D, 5, 7] that the graph resizes to the patches of an image of any size.
+// Finishes a model whose graph resizes positions [1, D, 5, 7] to the patches of an image of any size.
 void finishResizable(SmallExport& m) {
     GraphBuilder& g = m.builder();
     constexpr int kDim = SmallExport::kDim, kPatch = SmallExport::kPatch;
@@ -173,7 +173,7 @@ TEST_F(Conversions, TheFirstSizeIsThatOfThePositions) {
     EXPECT_EQ(convert(m.graph(), options).size, cv::Size(32, 40));
 }
 
-// The input of the proof.
+// Returns the first input that the proof uses.
 Tensor firstInput(const Shape& shape) {
     const std::vector<int> sizes(shape.begin(), shape.end());
     cv::Mat x(static_cast<int>(sizes.size()), sizes.data(), CV_32F);
@@ -181,8 +181,8 @@ Tensor firstInput(const Shape& shape) {
     return Tensor::floats(shape, std::vector<float>(x.ptr<float>(), x.ptr<float>() + x.total()));
 }
 
-// Tokens times a gate that is 0 or 1, by the sign of a value that is zero for all tokens of the first input
-// of the proof: there rounding decides.
+// Returns a model that multiplies tokens with a gate of 0 or 1, by the sign of a value. If `atTheFirstInput`,
+// the value is about 0 for all tokens of the proof's first input, so rounding decides.
 Graph gated(bool atTheFirstInput) {
     Tensor shift = Tensor::floats({1, 49, 1});
     for (const bool last : {false, true}) {
@@ -215,7 +215,7 @@ TEST_F(Conversions, AnInputAtWhichRoundingDecidesProvesNothing) {
     EXPECT_TRUE(convert(gated(false)).notes.empty());
 }
 
-// A weight of the converted model that is a thousandth too large is found at any input.
+// The proof must find a weight that is 0.1 % too large, even if rounding decides at the first input.
 TEST_F(Conversions, AWrongConversionIsCaught) {
     for (const bool unstable : {true, false}) {
         const Graph original = gated(unstable);
@@ -248,7 +248,7 @@ int64_t mostMemory() {
     return int64_t{usage.ru_maxrss} << 10;
 }
 
-// Many nodes that join a long list: a file of some 80 kB.
+// Many nodes read a sequence of 4000 elements. The file has only 80 kB, but each node needs much memory.
 TEST_F(Conversions, SequencesCountAgainstTheLimit) {
     for (const bool stacks : {false, true}) {
         GraphBuilder g(17);
@@ -269,7 +269,8 @@ TEST_F(Conversions, SequencesCountAgainstTheLimit) {
     }
 }
 
-// Perception Encoder: the Reshape holds the batch of the example.
+// The input has a dynamic batch, but a Reshape has the constant batch of the exporter's example, as in
+// Perception Encoder.
 TEST_F(Conversions, ABatchThatIsDynamicByNameOnlyIsExplained) {
     SmallExport m(1);
     finishPlain(m);
@@ -283,7 +284,7 @@ TEST_F(Conversions, ABatchThatIsDynamicByNameOnlyIsExplained) {
     EXPECT_EQ(reasonFor(graph, options), "converted");
 }
 
-// Behind four blocks and a norm, for a dynamic batch.
+// Returns tokens after four blocks and a norm, for a dynamic batch.
 int tokensOfAnyBatch(SmallExport& m) {
     GraphBuilder& g = m.builder();
     constexpr int64_t kDim = SmallExport::kDim, kPatch = SmallExport::kPatch;
@@ -313,7 +314,7 @@ TEST_F(Conversions, AMeanOverADynamicBatchIsExplained) {
     EXPECT_EQ(reasonFor(g.graph(), options), "converted");
 }
 
-// A learned query that is repeated for each image of a dynamic batch, as attention pooling has it.
+// Attention pooling repeats a learned query for each image of a dynamic batch.
 TEST_F(Conversions, ProductsOfARepeatedConstant) {
     SmallExport m(-1);
     GraphBuilder& g = m.builder();
@@ -328,7 +329,7 @@ TEST_F(Conversions, ProductsOfARepeatedConstant) {
     EXPECT_EQ(reasonFor(g.graph()), "converted");
 }
 
-// [B, rows, columns, D], as SAM's tokens are.
+// Tokens have the shape [B, rows, columns, D], as in SAM.
 TEST_F(Conversions, TokensInRowsAndColumnsWithADynamicBatch) {
     SmallExport m(-1);
     GraphBuilder& g = m.builder();
@@ -364,7 +365,7 @@ TEST_F(Conversions, MergedDecodersThatAreNotThereAreNamed) {
     EXPECT_TRUE(has(found.notes[0], "--decoder merged changes nothing")) << found.notes[0];
 }
 
-// An encoder that is called for the image and for two crops of it decodes nothing.
+// A model calls the encoder for the image and for two crops. The later calls are not decoders.
 TEST_F(Conversions, AnEncoderThatIsCalledAgainIsNoDecoder) {
     SmallExport m(1);
     GraphBuilder& g = m.builder();

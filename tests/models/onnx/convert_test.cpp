@@ -1,4 +1,4 @@
-// Exports converted and run by OpenCV, against references that PyTorch computed.
+// Converts exports, runs them with OpenCV, and compares with references that PyTorch computed.
 #include <filesystem>
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A small export from front to back: written, converted, run by OpenCV, compared with the evaluated export.
+// Writes a small export, converts it, runs it with OpenCV, and compares with the evaluated export.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,8 @@ inline models::ConvertOptions unmerged() {
     return options;
 }
 
-/// `expected` is evaluated on the image (the first input), whose size may differ from the export's.
+/// Converts `given`, and compares the result for `image` with an evaluation of `expected`. The image's size
+/// may differ from the size in `given`.
 inline models::Conversion convertedLike(const Graph& given, const Graph& expected,
                                         const models::ConvertOptions& options, const cv::Mat& image,
                                         Graph* made = nullptr) {
@@ -72,7 +73,7 @@ inline std::string notesOf(const models::Conversion& conversion) {
     return all;
 }
 
-/// A model that is written, converted without merging and read back.
+/// A fixture that writes a model, converts it without merging and reads it back.
 class ConvertedExport : public testing::Test {
 protected:
     int reshaped(int x, const List<int64_t>& shape) { return g.node("Reshape", {x, g.ints(shape)}); }

@@ -1,5 +1,5 @@
-// Convolutions of a head that become MpmConv or MpmConvTranspose, and the norms, activations and sums that
-// they take up.
+// Convolutions of a head that become MpmConv or MpmConvTranspose, and norms, activations and sums that become
+// parts of these operators.
 #include "heads_fixture.hpp"
 #include "models/onnx/ir/rewrite.hpp"
 
@@ -18,7 +18,7 @@ int convolution(SmallExport& m, int x, const Shape& weight, int64_t stride = 1) 
     return y;
 }
 
-// With the statistics of a training.
+// Adds a BatchNormalization with random statistics, as after training.
 int trainedNorm(SmallExport& m, int x, int64_t channels) {
     GraphBuilder& g = m.builder();
     const auto near = [&](float value) {
@@ -30,7 +30,7 @@ int trainedNorm(SmallExport& m, int x, int64_t channels) {
     return g.node("BatchNormalization", {x, near(0.5f), near(-1), near(-1), near(0.7f)});
 }
 
-// Those that cost something and are of a kind that heads have.
+// A convolution becomes MpmConv only if it is expensive and of a kind that heads have.
 TEST_F(HeadsInOpenCV, LargeConvolutionsAreOurs) {
     for (const auto& [outs, kernel, stride, own] : {std::tuple(160, 3, 1, 1),
                                                     {16, 3, 1, 0},
@@ -65,7 +65,7 @@ TEST(OwnConvolutions, GiveTheDomainVersion3) {
     EXPECT_EQ(models::domainVersion(graph), 3);
 }
 
-// A table's rows of zeros are not in a file of version 3, but in the graph.
+// Files of version 3 of the domain leave out the rows of zeros of a table. Reading adds them to the graph.
 TEST(OwnConvolutions, RowsOfZerosAreLeftOutOfFiles) {
     const TempFolder folder;
     for (const bool latest : {false, true}) {
@@ -95,7 +95,7 @@ TEST(OwnConvolutions, RowsOfZerosAreLeftOutOfFiles) {
     }
 }
 
-// Norms of training, activations and sums become parts of them; what gives the scores stays in f32.
+// Batch norms, activations and sums become parts of MpmConv. The convolution that gives scores stays in f32.
 TEST_F(HeadsInOpenCV, ConvolutionsTakeUpWhatIsAroundThem) {
     const Shape pixels{1, 160, SmallExport::kRows, SmallExport::kColumns};
     for (const std::string spelling : {"first", "silu", "last", "read twice"}) {
@@ -131,7 +131,7 @@ TEST_F(HeadsInOpenCV, ConvolutionsTakeUpWhatIsAroundThem) {
     }
 }
 
-// A sine embedding takes even and odd channels apart and interleaves them again.
+// A sine embedding splits even and odd channels by strided slices, which a transpose replaces.
 TEST_F(HeadsInOpenCV, EveryOtherEntryIsTakenByATranspose) {
     for (const int64_t step : {2, 5}) {
         SCOPED_TRACE(step);
@@ -156,7 +156,7 @@ TEST_F(HeadsInOpenCV, EveryOtherEntryIsTakenByATranspose) {
 }
 
 TEST_F(HeadsInOpenCV, SiluWithoutAConvolutionIsAFunction) {
-    for (const int64_t kernel : {1, 3}) {  // a convolution of OpenCV or ours
+    for (const int64_t kernel : {1, 3}) {  // OpenCV's convolution, or MpmConv
         const auto head = [&](SmallExport& m, int x) {
             GraphBuilder& g = m.builder();
             const int wide = convolution(m, x, {160, SmallExport::kDim, kernel, kernel});
@@ -168,7 +168,7 @@ TEST_F(HeadsInOpenCV, SiluWithoutAConvolutionIsAFunction) {
     }
 }
 
-// Files of version 2 keep what is around transposed ones.
+// Norms and activations become parts of MpmConvTranspose only in models that need version 3 of the domain.
 TEST_F(HeadsInOpenCV, TransposedConvolutionsTakeUpWhatIsBehindThem) {
     for (const bool latest : {false, true}) {
         SCOPED_TRACE(latest);
@@ -179,7 +179,7 @@ TEST_F(HeadsInOpenCV, TransposedConvolutionsTakeUpWhatIsBehindThem) {
             return y;
         };
         const auto head = [&](SmallExport& m, int x) {
-            const int64_t kernel = latest ? 3 : 1;  // one of ours, or not
+            const int64_t kernel = latest ? 3 : 1;  // with kernel 3, the convolution becomes MpmConv
             const int wide = convolution(m, x, {160, SmallExport::kDim, kernel, kernel});
             const int inner = trainedNorm(m, upscaled(m, wide, {160, 24, 2, 2}), 24);
             return upscaled(m, m.builder().node("Relu", {inner}), {24, 8, 2, 2});
@@ -198,7 +198,8 @@ TEST_F(HeadsInOpenCV, TransposedConvolutionsTakeUpWhatIsBehindThem) {
     }
 }
 
-// Kernels that overlap by what padding cuts off, as in ViTPose's head (4x4 by 2); others stay.
+// Kernels may overlap if padding makes the output a multiple of the input, as in ViTPose's head (kernel 4x4,
+// stride 2). Other transposed convolutions stay.
 TEST_F(HeadsInOpenCV, TransposedConvolutionsMayOverlap) {
     struct Case {
         int64_t kernel, padding, more;
@@ -226,8 +227,8 @@ TEST_F(HeadsInOpenCV, TransposedConvolutionsMayOverlap) {
     }
 }
 
-// A block of ConvNeXt's kind puts channels last for a norm and a linear layer, and back: neither moves
-// pixels.
+// A block as in ConvNeXt transposes channels to the last axis for a norm and a linear layer, and back. Both
+// operations work without these transposes.
 TEST_F(HeadsInOpenCV, ChannelsStayFirst) {
     for (const std::string spelling : {"a block", "read twice", "channels last"}) {
         SCOPED_TRACE(spelling);
@@ -253,7 +254,7 @@ TEST_F(HeadsInOpenCV, ChannelsStayFirst) {
         const auto own =
             std::find_if(nodes.begin(), nodes.end(), [](const Node& n) { return n.op == "MpmConv"; });
         ASSERT_EQ(own != nodes.end(), joined);
-        // One turns the tokens into a map, in front of the head.
+        // One of them is the Transpose of tokens to a map, before the head.
         EXPECT_EQ(count(nodes, "Transpose"), joined ? 1 : spelling == "read twice" ? 4 : 2);
         if (!joined) continue;
         EXPECT_EQ(own->getString("activation", "none"), "gelu");
@@ -262,7 +263,8 @@ TEST_F(HeadsInOpenCV, ChannelsStayFirst) {
     }
 }
 
-// The last layer gives the result, so it stays in f32. Few rows may be queries.
+// Linear layers with many rows have the encoder's precision. If there are few rows, which may be queries,
+// they stay in f32, and so does the last layer, which gives the result.
 TEST_F(HeadsInOpenCV, LinearLayersOfManyRowsFollowTheEncoder) {
     constexpr int64_t kWide = 160, kInner = 24, kOuts = 8;
     for (const bool many : {false, true}) {
@@ -295,7 +297,7 @@ TEST_F(HeadsInOpenCV, LinearLayersOfManyRowsFollowTheEncoder) {
         for (int k = 0; k < 2; ++k)
             EXPECT_EQ(linear[k].getString("precision", "f32"), many ? "encoder" : "f32");
         EXPECT_FALSE(linear[2].has("precision"));
-        // The head's two equal ones are one; another turns tokens into a map.
+        // The two equal Reshape nodes of the head become one; the second turns tokens into a map.
         EXPECT_EQ(count(nodes, "Reshape"), 2);
     }
 }

@@ -1,5 +1,5 @@
-// Exports of detectors and of encoders with windows: each converts, and OpenCV computes the values of its
-// output files, without merging and with the schedules that the files name. A folder more is a case more.
+// Exports of detectors and of encoders with windows: each converts, and OpenCV computes the values in the
+// output files, without merging and with the schedules in the file names. Each folder is a case.
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -40,7 +40,7 @@ std::vector<std::string> detectNames() {
     return names;
 }
 
-// "2_5" of "s2_5.boxes.npy".
+// Returns the blocks of a prefix such as "s2_5" (of the file "s2_5.boxes.npy").
 std::vector<int> blocksOf(const std::string& prefix) {
     std::vector<int> blocks;
     std::istringstream text(prefix.substr(1));
@@ -104,7 +104,7 @@ protected:
         return given;
     }
 
-    // The schedules of the files, "none" first.
+    // Returns the prefixes of the files, which have the schedules. The first is "none".
     std::vector<std::string> prefixes() const {
         std::set<std::string> found;
         for (const auto& entry : fs::directory_iterator(m_base)) {
@@ -128,7 +128,7 @@ protected:
         }
     }
 
-    // The features behind each tap's block, before any norm, in the order of the windows.
+    // Compares the features after the block of each tap, before a norm, in the order of the windows.
     void compareTaps(const std::string& prefix) {
         models::Graph graph = models::readModel(m_scratch / "converted.onnx");
         std::vector<cv::String> names;
@@ -156,7 +156,7 @@ protected:
                                                   : std::vector<int>{});
         net.setInput(m_image, m_imageName);
         if (!m_sizeName.empty()) net.setInput(sizes(1), m_sizeName);
-        // OpenCV 5's new engine wants the names of all outputs.
+        // With OpenCV 5's new engine, forward needs the names of all outputs.
         std::vector<cv::String> all = m_names;
         all.insert(all.end(), names.begin(), names.end());
         std::vector<cv::Mat> taps;
@@ -177,7 +177,8 @@ protected:
         }
     }
 
-    // Rows of the operator (special ones of each window, then the image's) window by window.
+    // The operator's rows are the special tokens of all windows, then the image tokens. Returns them window
+    // by window.
     static cv::Mat byWindow(const cv::Mat& rows, int images, const std::vector<int64_t>& window,
                             const std::vector<int64_t>& grid, int64_t special) {
         if (window.empty()) return rows.clone();
@@ -198,7 +199,7 @@ protected:
         return result;
     }
 
-    // The clusters at each tap, numbered by their first tokens.
+    // Compares the clusters at each tap. Clusters are numbered by representative.
     void compareMaps(const std::string& prefix) const {
         const Report report = encoder(const_cast<cv::dnn::Net&>(m_net)).report();
         for (size_t tap = 0; tap < m_conversion.taps.size(); ++tap) {
@@ -238,7 +239,7 @@ TEST_P(DetectExports, ConvertAndAgree) {
 
 TEST_P(DetectExports, MergeAsTheReference) {
     for (const std::string& prefix : prefixes()) {
-        // A norm over eight channels behind the taps, as in ViTDet, makes their rounding larger.
+        // A norm over only eight channels after the taps, as in ViTDet, makes rounding errors larger.
         compareOutputs(run(blocksOf(prefix), m_image), prefix + ".", 2e-5);
         compareMaps(prefix + ".");
         compareTaps(prefix + ".");
@@ -256,7 +257,7 @@ TEST_P(DetectExports, GiveEachImageOfABatchItsOwnResult) {
     }
 }
 
-// The export is of one image: `--batch` changes what it holds.
+// The export takes one image. With `--batch`, constants in the graph must change.
 TEST_P(DetectExports, ConvertForMoreImages) {
     if (m_dynamic || m_image.size[0] != 1) GTEST_SKIP() << "is not of one image";
     models::ConvertOptions options;
@@ -289,7 +290,8 @@ TEST_P(DetectExports, ConvertForMoreImages) {
                 << m_names[k];
 }
 
-// Boxes, scores, masks and all other outputs: of frames that change a little, then stand still.
+// After frames that change a little, the frames stay the same. Then boxes, scores, masks and all other
+// outputs must become those of a full forward.
 TEST_P(DetectExports, ReuseEndsAtTheOutputsOfAFullForward) {
     Reuse reuse;
     reuse.exact = true, reuse.full = 0.6, reuse.refresh = 3;

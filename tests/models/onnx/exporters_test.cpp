@@ -1,5 +1,5 @@
-// Forms of exporters and optimisers beside the plain form: scalar inputs, fused operators, sequences; and the
-// reasons for rejecting a model.
+// Special forms that exporters and optimisers write, such as scalar inputs, fused operators and sequences;
+// and reasons for rejecting a model.
 #include <cmath>
 #include <functional>
 #include <map>
@@ -38,7 +38,7 @@ Tensor numbers(const Shape& shape, int seed) {
     return t;
 }
 
-// Written, read back and evaluated.
+// Writes a model, reads it back and evaluates it.
 std::vector<Tensor> outputsOf(const GraphBuilder& builder, const Tensor& input) {
     const test::TempFolder folder;
     const std::string path = folder / "model.onnx";
@@ -48,7 +48,7 @@ std::vector<Tensor> outputsOf(const GraphBuilder& builder, const Tensor& input) 
 
 using Build = std::function<void(GraphBuilder& builder, int x)>;
 
-// Both graphs compute the same from x [2, 3, 4].
+// Expects that both graphs compute the same from x [2, 3, 4].
 void expectEqual(const Build& fused, const Build& plain) {
     const Shape shape{2, 3, 4};
     std::vector<std::vector<Tensor>> results;
@@ -159,7 +159,8 @@ TEST(Optimised, FusedConvIsAConvolutionASumAndAnActivation) {
     }
 }
 
-// x [2, 3, 4]: three tokens, two heads.
+// ONNX Runtime's fused operator Attention includes the products for queries, keys and values. x [2, 3, 4] has
+// three tokens, and the operator two heads.
 TEST(Optimised, AttentionHoldsItsProducts) {
     for (const float scale : {0.f, 0.3f}) {
         expectEqual(
@@ -195,7 +196,7 @@ TEST(Optimised, AttentionHoldsItsProducts) {
     }
 }
 
-// Selu, Celu and Softsign by their formulas.
+// Compares Selu, Celu and Softsign with their formulas.
 TEST(Spellings, ActivationsAreTheirFormulas) {
     using Formula = std::function<int(GraphBuilder&, int x)>;
     const auto negative = [](GraphBuilder& g, int x, float slope, float inner) {
@@ -230,7 +231,8 @@ TEST(Spellings, ActivationsAreTheirFormulas) {
     }
 }
 
-// (x - mean) * (variance + epsilon) ^ -0.5, and the same divided by a root.
+// Norms are (x - mean) * (variance + epsilon) ^ -0.5, or (x - mean) / (variance + epsilon) ^ 0.5. Other
+// powers are not norms.
 TEST(Spellings, NormsByAnyRootBecomeOne) {
     for (const float power : {0.5f, -0.5f, 0.25f, -1.f}) {
         GraphBuilder g(17);

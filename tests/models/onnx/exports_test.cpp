@@ -1,5 +1,5 @@
-// Every export that make_exports.py wrote, as it is and scrambled: converted, run by OpenCV, compared with
-// PyTorch's results. MPM_EXPORTS_DIR is their folder.
+// Converts every export that make_exports.py wrote, unchanged and scrambled, runs it with OpenCV, and
+// compares with PyTorch's results. MPM_EXPORTS_DIR is the folder of the exports.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -63,13 +63,14 @@ protected:
     void check(const std::string& model) {
         const std::string converted = (folder / "converted.onnx").string();
         const models::Conversion conversion = models::convertModel(model, converted, options());
-        // Constants that were rounded to half precision are recognised.
+        // "rounded_gelu" has constants in half precision, which the converter must recognise as those of
+        // GELU.
         cv::Size grid;
         if (std::ifstream(base + ".grid") >> grid.height >> grid.width) {
             EXPECT_EQ(conversion.grid, grid);
         }
         EXPECT_LT(conversion.error, GetParam() == "rounded_gelu" ? 1e-4 : 1e-5);
-        std::vector<cv::String> names;  // OpenCV lists them in another order
+        std::vector<cv::String> names;  // in the model's order, which is not OpenCV's
         for (const models::Port& port : models::readModel(converted).outputs)
             names.push_back(port.name);
         registerLayers();
@@ -91,7 +92,8 @@ protected:
         }
     }
 
-    // Whether blocks that follow something else continue the merging: their references carry the map.
+    // Whether the encoder is a chain of segments, so that blocks after other nodes continue with merged
+    // tokens.
     bool isChain() const {
         const std::string path = (folder / "chain.onnx").string();
         models::convertModel(base + ".onnx", path, options());
@@ -100,7 +102,7 @@ protected:
                            [](const models::Node& node) { return node.has("chain"); });
     }
 
-    // The first image alone: this form is for batch 1.
+    // Checks only the first image, because this form takes a single image.
     void checkLayers() {
         const std::string path = (folder / "layers.onnx").string();
         models::ConvertOptions chosen = options();
@@ -120,7 +122,7 @@ protected:
             compare(outputs[k], base + ".s2_5.output" + std::to_string(k) + ".npy", input.size[0]);
     }
 
-    // `images`: number of images in the reference; `found` may hold the first image only.
+    // `images` is the number of images in the reference. `found` may have only the first image.
     static void compare(const cv::Mat& found, const std::string& path, int images = 1) {
         const test::Npy file = test::readNpy(path);
         const cv::Mat all = file.mat().reshape(1, 1);
@@ -150,7 +152,7 @@ TEST_P(Exports, Convert) {
     EXPECT_TRUE(fs::is_empty(folder));
 }
 
-// Exports of ours are written so that every version runs them unconverted.
+// Exports of mpm-models have a file .promised: every version of OpenCV must run them without conversion.
 TEST_P(Exports, OriginalWherePromised) {
     if (!fs::exists(base + ".promised")) GTEST_SKIP() << "nobody promises that OpenCV runs the original";
     cv::dnn::Net net = cv::dnn::readNetFromONNX(base + ".onnx");
@@ -172,7 +174,7 @@ TEST_P(Exports, LayersFormWhereShapesAreDynamic) {
     if (fs::exists(base + ".refused")) GTEST_SKIP() << "not a model to convert";
     if (isChain() || options().decoder == models::Decoder::Merged)
         GTEST_SKIP() << "merging ends with the first segment in this form";
-    // ONNX Runtime gives the reference's values for the same UPerNet files; it cannot run Mask2Former.
+    // The UPerNet files are right: ONNX Runtime gives the reference's values. It cannot run Mask2Former.
     for (const char* name : {"upernet", "mask2former"})
         if (GetParam().rfind(name, 0) == 0) GTEST_SKIP() << "OpenCV 5.0.0 does not run the layers around it";
     try {

@@ -1,4 +1,4 @@
-// Functions of a model file are inlined with the attributes of their call.
+// The reader inlines the functions of a model file, with the attributes of each call.
 #include <fstream>
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace mpm;
 
-/// `alpha` is the attribute `from` of the call.
+/// Returns a node whose attribute `alpha` refers to the attribute `from` of the function's call.
 onnx::NodeProto nodeOf(const std::string& op, const std::string& input, const std::string& from) {
     onnx::NodeProto node;
     node.set_op_type(op);
@@ -30,7 +30,8 @@ void setPort(onnx::ValueInfoProto& port, const std::string& name) {
     port.mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(4);
 }
 
-/// `outer` has `slope` and calls `inner`, which has `alpha` and is a LeakyRelu.
+/// Returns a model with two functions: `outer` has the attribute `slope` and calls `inner`, which has the
+/// attribute `alpha` and is a LeakyRelu.
 onnx::ModelProto modelOf(const std::string& given) {
     onnx::ModelProto model;
     model.set_ir_version(8);
@@ -68,7 +69,7 @@ TEST(Functions, PassAttributesOn) {
     }
 }
 
-// The bytes of the field `attribute_proto`, for which the classes of ONNX 1.12 have no member.
+// Adds the field `attribute_proto` as bytes, because the classes of ONNX 1.12 have no member for it.
 void declare(onnx::FunctionProto& function, const std::string& name, float value) {
     onnx::AttributeProto attribute;
     attribute.set_name(name);

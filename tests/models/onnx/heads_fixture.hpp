@@ -1,4 +1,4 @@
-// A small model with a head: what OpenCV computes, and the nodes of the converted file.
+// Converts a small model with a head, and compares OpenCV's results with an evaluation of the export.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,8 @@ class HeadsInOpenCV : public testing::Test {
 protected:
     using Head = std::function<int(SmallExport& model, int map)>;
 
-    /// What OpenCV computes equals the evaluation of the export; the nodes of the converted model.
+    /// Expects that OpenCV's result equals the evaluation of the export. Returns the nodes of the converted
+    /// model.
     List<Node> convert(const Head& head, const Shape& output) {
         SmallExport model(1);
         GraphBuilder& g = model.builder();

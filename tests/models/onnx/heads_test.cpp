@@ -1,4 +1,5 @@
-// Parts of decoders that are rewritten: transposed convolutions and adaptive pooling, as exports have them.
+// Parts of decoders that the converter rewrites: transposed convolutions, adaptive pooling, transposes,
+// norms.
 #include <functional>
 
 #include "heads_fixture.hpp"
@@ -10,8 +11,8 @@ namespace {
 using namespace mpm;
 using namespace mpm::test;
 
-// The first pixel of window i, if `to` windows divide `from` pixels; also for i = `to`, the pixel after the
-// last.
+// Returns the first pixel of window i, if `to` windows divide `from` pixels. endOf returns the pixel after
+// the window.
 int64_t startOf(int64_t i, int64_t from, int64_t to) {
     return i * from / to;
 }
@@ -25,8 +26,8 @@ int64_t widest(int64_t from, int64_t to) {
     return most;
 }
 
-// Pixels [..., B, C] of a map [rows, columns, B, C] by row and column: the dynamo exporter's form, and that
-// of the TorchScript exporter, which joins both axes.
+// Gathers pixels [..., B, C] of a map [rows, columns, B, C] by row and column, as the dynamo exporter does.
+// If `joined`, joins both axes before, as the TorchScript exporter does.
 int pixelsAt(GraphBuilder& g, int last, const Shape& map, const Tensor& at, bool joined) {
     if (!joined) return g.node("GatherND", {last, g.constant(at)});
     Shape shape(at.shape().begin(), at.shape().end() - 1);
@@ -42,8 +43,8 @@ int pixelsAt(GraphBuilder& g, int last, const Shape& map, const Tensor& at, bool
     return g.node("Reshape", {picked, g.ints(to)});
 }
 
-// As PyTorch decomposes adaptive_avg_pool2d: all pixels of all windows, those behind a window's end masked,
-// summed slice by slice and divided by the windows' sizes. `last` is the map with channels last.
+// Writes adaptive_avg_pool2d as PyTorch decomposes it: gathers the pixels of all windows, masks pixels after
+// the end of a window, adds slice by slice and divides by the sizes. `last` is the map with channels last.
 int adaptivePoolOf(GraphBuilder& g, int last, const Shape& map, int64_t rows, int64_t columns, bool joined) {
     const int64_t kh = widest(map[2], rows), kw = widest(map[3], columns);
     Tensor pixels = Tensor::ints({rows, kh, columns, kw, 2});
@@ -122,8 +123,8 @@ TEST(Heads, AdaptivePoolIsOneProduct) {
     }
 }
 
-// Not linear, or of mixed channels: the nodes stay. Pyramid pooling of today's default exporter: several
-// pools read the same transposed map.
+// In pyramid pooling by PyTorch's default exporter, several pools read the same transposed map. Each becomes
+// a separate pool.
 TEST(Heads, AdaptivePoolsOfOneTransposeArePooledApart) {
     const Shape map{1, 3, 8, 10};
     for (const bool joined : {false, true}) {
@@ -203,7 +204,7 @@ TEST_F(HeadsInOpenCV, ConvTransposeOfTouchingWindows) {
     }
 }
 
-// Of channels that a convolution of ours would take.
+// The numbers of channels are large enough for MpmConvTranspose.
 TEST_F(HeadsInOpenCV, ConvTransposeOfOverlappingWindows) {
     struct Window {
         int64_t ins, outs, kernel, stride, extra;
@@ -227,15 +228,16 @@ TEST_F(HeadsInOpenCV, ConvTransposeOfOverlappingWindows) {
         const auto size = [&](int64_t from) { return (from - 1) * w.stride - 2 * pad + w.kernel + w.extra; };
         const List<Node> nodes =
             convert(head, {1, w.outs, size(SmallExport::kRows), size(SmallExport::kColumns)});
-        const bool whole = w.extra == 1 || w.stride == 1;  // windows of the output, one for each pixel
+        const bool whole = w.extra == 1 || w.stride == 1;  // each pixel has a window of the output
         EXPECT_EQ(count(nodes, "MpmConvTranspose"), whole);
         EXPECT_EQ(count(nodes, "ConvTranspose"), !whole);
         EXPECT_EQ(count(nodes, "MpmConv"), 0);
     }
 }
 
-// Large transposes become our operator, and a transpose that moves only axes of 1 entry disappears, in models
-// that need version 2 of the domain anyway, as for windows that touch. The others keep their operators.
+// If a model needs version 2 of the domain for other operators (here for windows that touch), large
+// transposes become MpmTranspose, and a transpose that only moves axes of size 1 is removed. Other models
+// keep Transpose.
 TEST_F(HeadsInOpenCV, TransposesOfLargeMaps) {
     for (const int64_t side : {4, 5}) {
         const auto head = [&](SmallExport& m, int x) {
@@ -253,11 +255,11 @@ TEST_F(HeadsInOpenCV, TransposesOfLargeMaps) {
         const bool own = side == 4;
         EXPECT_EQ(count(nodes, "MpmTranspose"), own ? 2 : 0);
         EXPECT_EQ(count(nodes, "Transpose"),
-                  own ? 1 : 4);  // the transpose of tokens to a map, in front of the head
+                  own ? 1 : 4);  // one is the transpose of tokens to a map, before the head
     }
 }
 
-// x -> activation, operator by operator.
+// Writes an activation of x in single operators.
 int spelledActivation(SmallExport& m, const std::string& spelling, int x) {
     const auto node = [&](const char* op, const List<int>& inputs) { return m.builder().node(op, inputs); };
     const auto number = [&](float value) { return m.builder().constant(Tensor::floats({}, value)); };
@@ -276,7 +278,7 @@ int spelledActivation(SmallExport& m, const std::string& spelling, int x) {
     return spelling == "with a residual" ? node("Add", {gelu, x}) : gelu;
 }
 
-// A head's upscaling: transposed convolution, activation and a norm of the channels.
+// Writes the upscaling of a head: transposed convolution, activation and a norm of the channels.
 int upscaling(SmallExport& m, const std::string& spelling, int x) {
     GraphBuilder& b = m.builder();
     const int wide = b.node("ConvTranspose", {x, b.constant(m.random({SmallExport::kDim, 6, 2, 2}, 0.3f))});
@@ -297,7 +299,7 @@ TEST_F(HeadsInOpenCV, ActivationsAndNormsAreJoined) {
         SCOPED_TRACE(spelling);
         const List<Node> nodes =
             convert([&](SmallExport& m, int x) { return upscaling(m, spelling, x); }, pixels);
-        EXPECT_EQ(count(nodes, "Transpose"), 1);  // of the tokens to a map, in front of the head
+        EXPECT_EQ(count(nodes, "Transpose"), 1);  // the transpose of tokens to a map
         EXPECT_EQ(count(nodes, "MpmLayerNorm"), 1);
         EXPECT_EQ(count(nodes, "MpmFunction"),
                   spelling == "with a residual" || spelling == "half precision" ? 1 : 0);

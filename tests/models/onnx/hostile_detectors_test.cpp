@@ -1,5 +1,5 @@
-// Harmful files of detectors: each is rejected with a reason, or converted into a network of the same
-// results.
+// Harmful files of detectors: the converter must reject each with a reason, or convert it into a network with
+// the same results.
 #include <cmath>
 #include <limits>
 
@@ -18,9 +18,9 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 struct Detector {
     List<int64_t> window{2, 3, 2, 4};  // rows of windows, rows in a window, then columns
     int64_t k = 7;
-    int64_t copies = 1;  // of the 48 places
+    int64_t copies = 1;  // how often the 48 places are repeated
     float score = 0, box = 0;
-    Shape size;  // of a second input
+    Shape size;  // shape of a second input
     std::string detections;
 };
 
@@ -60,7 +60,7 @@ protected:
         models::writeModel(m.graph(), path);
     }
 
-    // The reason; empty if the file is converted.
+    // Returns the reason for the rejection; empty if the file is converted.
     std::string refusal(const Detector& detector, double seconds = 0) const {
         write(detector, m_folder / "in.onnx");
         models::ConvertOptions options = unmerged();
@@ -102,7 +102,7 @@ TEST_F(HostileDetectors, AreRejectedWithAReason) {
     }
 }
 
-// An export whose results are NaN proves nothing. Infinite ones are the same here and there.
+// If results are NaN, they cannot be compared, so the export is rejected. Infinite results can be compared.
 TEST_F(HostileDetectors, OfNumbersThatAreNotFinite) {
     for (const bool box : {false, true}) {
         for (const float value : {std::nanf(""), kInf, -kInf}) {
@@ -114,7 +114,8 @@ TEST_F(HostileDetectors, OfNumbersThatAreNotFinite) {
     }
 }
 
-// A converted model with another finite value is rejected.
+// An output has an infinite value. If a finite value differs in the converted model, the proof must still
+// fail.
 TEST_F(HostileDetectors, AnInfiniteValueDoesNotHideOthers) {
     SmallExport m(1);
     Tensor offset = m.random({1, m.tokens(), kDim}, 1);
@@ -138,7 +139,7 @@ TEST_F(HostileDetectors, AnInfiniteValueDoesNotHideOthers) {
     EXPECT_THROW(prover.check(m_folder / "mutant.onnx", {}), models::Refusal);
 }
 
-// In the time that is allowed, or not at all.
+// The conversion must end within the allowed time, or be rejected because of a limit.
 TEST_F(HostileDetectors, OfAMillionProposals) {
     Detector d;
     d.copies = 1000000 / 48 + 1, d.k = 1000000;

@@ -1,4 +1,5 @@
-// Harmful models: each ends in a Refusal or a BudgetError, soon and with little memory.
+// Harmful models: the conversion of each must end with a Refusal or a BudgetError, soon and with little
+// memory.
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -43,7 +44,7 @@ void setPort(onnx::ValueInfoProto& port, const std::string& name, const std::vec
         type->mutable_shape()->add_dim()->set_dim_value(extent);
 }
 
-/// image -> y, without nodes yet.
+/// Returns a model with the input "image" and the output "y", without nodes.
 onnx::ModelProto emptyModel() {
     onnx::ModelProto model;
     model.set_ir_version(8);
@@ -71,8 +72,8 @@ void addFloats(onnx::ModelProto& model, const std::string& name, const std::vect
         tensor.add_float_data(value);
 }
 
-/// `model` must be rejected because it exceeds a budget: the message names the option. If the budget does not
-/// stop the conversion, the time does, with another message.
+/// Expects that `model` is rejected because it exceeds a budget, and that the message names the option. If
+/// the budget did not stop the conversion, the time limit would, with another message.
 void expectBudget(const onnx::ModelProto& model, const std::string& word, int64_t memory = 64 << 20) {
     const test::TempFolder folder;
     std::ofstream(folder / "in.onnx", std::ios::binary) << model.SerializeAsString();
@@ -89,7 +90,7 @@ void expectBudget(const onnx::ModelProto& model, const std::string& word, int64_
     }
 }
 
-/// Levels of functions, each of which calls the next ten times.
+/// Returns a model with nested functions: each calls the function of the next level ten times.
 onnx::ModelProto nested(int levels, bool leafHasNodes) {
     onnx::ModelProto model = emptyModel();
     for (int level = 0; level < levels; ++level) {
@@ -113,12 +114,12 @@ onnx::ModelProto nested(int levels, bool leafHasNodes) {
 
 TEST(HostileModels, NestedFunctionsAreCounted) {
     expectBudget(nested(9, true), "nodes", 1 << 30);
-    expectBudget(nested(14, false), "nodes", 1 << 30);  // none of them ever makes a node
+    expectBudget(nested(14, false), "nodes", 1 << 30);  // the innermost functions are empty
 }
 
 using Make = std::function<void(onnx::ModelProto&)>;
 
-// Operators whose result is much larger than their inputs; it is called "big".
+// Operators whose result "big" is much larger than their inputs.
 std::vector<std::pair<const char*, Make>> expandingOperators() {
     const auto node = [](onnx::ModelProto& model, const std::string& op,
                          const std::vector<std::string>& inputs) -> onnx::NodeProto& {
@@ -201,7 +202,7 @@ TEST(HostileModels, ManyReferencesToOneLargeFunctionAreCounted) {
 }
 
 TEST(HostileModels, TinyMessagesAreCountedBeforeTheyAreObjects) {
-    // A million empty nodes of two bytes each would be 200 MB of objects.
+    // A million empty nodes need only two bytes each in the file, but 200 MB as objects.
     std::string graph;
     for (int k = 0; k < 1000000; ++k)
         graph += std::string("\x0a\x00", 2);
@@ -236,7 +237,7 @@ TEST(HostileModels, MessagesAreShortAndSafe) {
     }
 }
 
-/// The output of an operator for these inputs, or the message if it rejects them.
+/// Evaluates an operator into `result`. Returns the message if the operator rejects the inputs, else "".
 std::string run(const std::string& op, const std::vector<models::Tensor>& inputs,
                 const std::map<std::string, models::Attribute>& attributes, models::Tensor& result) {
     models::Graph graph;
@@ -297,7 +298,7 @@ TEST(HostileModels, StepsPadsAndTypesOutOfRangeAreRejected) {
     EXPECT_NE(run("Concat", {}, {}, y), "");
 }
 
-/// A model in a folder, whose only tensor is in another file.
+/// A model in a folder; the model's only tensor is in another file (external data).
 class ExternalData : public testing::Test {
 protected:
     void SetUp() override {
@@ -359,7 +360,7 @@ TEST_F(ExternalData, StaysInTheFolderOfTheModel) {
     fs::create_directories(folder / "model2");
     std::ofstream(folder / "model2/w", std::ios::binary) << std::string(16, 'S');
     fs::create_directory_symlink(folder / "model2", folder / "model/next");
-    EXPECT_NE(refusal("next/w").find("leads out"), std::string::npos);  // "model2" begins with "model"
+    EXPECT_NE(refusal("next/w").find("leads out"), std::string::npos);  // begins like "model"
 }
 
 TEST_F(ExternalData, MayLieInTheStoreThatTheModelIsALinkTo) {
@@ -375,7 +376,7 @@ TEST_F(ExternalData, MayLieInTheStoreThatTheModelIsALinkTo) {
 
 TEST_F(ExternalData, PipesDevicesAndFoldersAreNoData) {
     ASSERT_EQ(mkfifo((folder / "model/pipe").c_str(), 0600), 0);
-    EXPECT_NE(refusal("pipe"), "");  // no writer: a plain open would wait for ever
+    EXPECT_NE(refusal("pipe"), "");  // a plain open would wait for a writer for ever
     fs::create_directories(folder / "model/folder");
     EXPECT_NE(refusal("folder"), "");
     ASSERT_EQ(mkfifo((folder / "model/pipe.onnx").c_str(), 0600), 0);

@@ -1,4 +1,4 @@
-// `--size` of exports that resize their positions themselves, by sizes of the image or by constants.
+// `--size` for exports whose graph resizes the positions, to the size of the image or by constants.
 #include <algorithm>
 #include <numeric>
 
@@ -12,7 +12,7 @@ using namespace mpm::test;
 
 constexpr int kTable = 7;
 
-// How the table of 7x7 positions becomes that of the patches.
+// The ways in which the graph resizes the table of 7x7 positions to the grid of patches.
 enum class Resize { FromImage, Sizes, Scales, LastAxis, Bent };
 
 int extent(GraphBuilder& g, int image, int64_t axis) {
@@ -35,7 +35,7 @@ int resized(SmallExport& m, int image, cv::Size grid, Resize how) {
     if (how == Resize::FromImage) {
         inputs.push_back(
             joined(g, {g.ints({1, SmallExport::kDim}), extent(g, image, 2), extent(g, image, 3)}));
-    } else if (how == Resize::Scales) {  // with a tenth of a pixel more, as in DINOv2's code
+    } else if (how == Resize::Scales) {  // adds 0.1 to the size, as DINOv2's code does
         const float rows = (static_cast<float>(grid.height) + 0.1f) / kTable,
                     columns = (static_cast<float>(grid.width) + 0.1f) / kTable;
         inputs[2] = g.constant(Tensor::floats({4}, std::vector<float>{1, 1, rows, columns}));
@@ -45,12 +45,12 @@ int resized(SmallExport& m, int image, cv::Size grid, Resize how) {
     }
     const int y = g.node("Resize", inputs);
     g.with("mode", Attribute::of(std::string("cubic"))).with("cubic_coeff_a", Attribute::of(-0.75f));
-    const int table = how == Resize::Bent ? g.node("Tanh", {y}) : y;  // more than a resize
+    const int table = how == Resize::Bent ? g.node("Tanh", {y}) : y;  // not only a resize, so not recognised
     const int rows = last ? table : test::transposed(g, table, {0, 2, 3, 1});
     return g.node("Reshape", {rows, g.ints({1, -1, SmallExport::kDim})});
 }
 
-// A map of the patches, resized to an image of constant size.
+// Returns the map of the patches, resized to a constant size: that of the image.
 int mapOf(SmallExport& m, int image, int x, cv::Size grid) {
     GraphBuilder& g = m.builder();
     const int shape = joined(g, {g.ints({1, SmallExport::kDim}), extent(g, image, 2), extent(g, image, 3)});
@@ -62,7 +62,7 @@ int mapOf(SmallExport& m, int image, int x, cv::Size grid) {
     return y;
 }
 
-// With `open`, shapes of the blocks follow the number of tokens in the graph.
+// If `open`, the shapes in the blocks do not have a constant number of tokens.
 models::Graph exportOf(cv::Size grid, Resize how, bool open, bool map = false) {
     SmallExport m(1, grid, open);
     GraphBuilder& g = m.builder();
@@ -99,7 +99,7 @@ TEST(Positions, AGraphThatFollowsTheImageIsConvertedAndProvedAtTheNewSize) {
     }
 }
 
-// The positions follow the image, but the output does not.
+// The positions follow the size of the image, but the output has a constant size, which must be adapted.
 TEST(Positions, AGraphThatHoldsTheSizeOfItsOutputIsAdapted) {
     const models::Graph graph = exportOf(kOwn, Resize::FromImage, true, true);
     const models::Conversion found =
@@ -147,7 +147,8 @@ TEST(Positions, PositionsThatAreKnownToBeInterpolatedTwiceAreReported) {
         << test::notesOf(found);
 }
 
-// Four tokens behind the patches: they are cut off from the end, or at the number of patches.
+// Four tokens follow the patches. The graph cuts them off by counting from the end, or at a constant number
+// of patches; then another size is rejected.
 TEST(Positions, CutsAtTheNumberOfPatchesAreRejected) {
     for (const std::string cut : {"from the end", "at the number", "picked"}) {
         SCOPED_TRACE(cut);
@@ -178,7 +179,8 @@ TEST(Positions, CutsAtTheNumberOfPatchesAreRejected) {
     }
 }
 
-// Patches without a convolution: the patch is the largest size that divides both.
+// The graph has no convolution that gives the patch size. If it has no constant of the image's size, it
+// follows the image.
 TEST(Positions, GraphsWithoutAConvolutionFollowTheImageToo) {
     for (const bool holds : {false, true}) {
         GraphBuilder g(17);
@@ -192,7 +194,7 @@ TEST(Positions, GraphsWithoutAConvolutionFollowTheImageToo) {
     }
 }
 
-// A table of 6x6 positions, with a class token or not, is added to the tokens of an image of any size.
+// Adds a table of 6x6 positions (with a class token if `special`) to the tokens of an image of any size.
 void finishAdded(SmallExport& m, bool special) {
     GraphBuilder& g = m.builder();
     constexpr int kDim = SmallExport::kDim, kPatch = SmallExport::kPatch;

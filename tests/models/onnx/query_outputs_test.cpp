@@ -1,4 +1,4 @@
-// Models that give masks and classes of queries: labels from them, and the choice of outputs and inputs.
+// Models whose outputs are masks and classes of queries: labels, and the choice of outputs and inputs.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ protected:
     TempFolder folder;
 };
 
-// Queries in front; masks are products of the queries' and the patches' rows.
+// A model with queries before the image tokens. Masks are products of the rows of queries and patches.
 struct QueryModel {
     static constexpr int kQueries = 4, kClasses = 3;
     SmallExport model{1};
@@ -100,7 +100,7 @@ TEST_F(QueryOutputs, LabelsComeFromMasksAndClasses) {
     EXPECT_THROW(models::convertModel(in, out, options), cv::Exception);
 }
 
-// Scores for every pixel, computed in the export: labels come without them.
+// The export computes scores for every pixel. The converted model computes labels without these scores.
 TEST_F(QueryOutputs, LabelsReplaceScoresOfPixels) {
     const models::Shape size{1, QueryModel::kClasses, SmallExport::kRows * SmallExport::kPatch,
                              SmallExport::kColumns * SmallExport::kPatch};

@@ -24,7 +24,7 @@ List<float> frequenciesOf(const Rotary& r) {
     return frequencies;
 }
 
-// Angles of the pairs of a head, token by token: axis by axis.
+// Returns the angles of a head's pairs for each token: those of one axis, then those of the second axis.
 List<float> anglesOf(const Rotary& r, cv::Size grid) {
     const List<float> frequencies = frequenciesOf(r);
     List<float> angles;
@@ -41,7 +41,7 @@ List<float> anglesOf(const Rotary& r, cv::Size grid) {
     return angles;
 }
 
-// By component of a head.
+// Spreads the angles of pairs to both components of each pair, in the order of a head's components.
 Tensor spread(const Rotary& r, const List<float>& pairs) {
     const int half = kHeadSize / 2;
     const int64_t tokens = static_cast<int64_t>(pairs.size()) / half;
@@ -62,12 +62,12 @@ Tensor tableOf(const Rotary& r, const Tensor& angles, float (*function)(float)) 
 }
 
 struct Tables {
-    int cos, sin;  // values of the graph
+    int cos, sin;  // ids of values in the graph
 };
 
 class Rotation {
 public:
-    /// `front` tokens before those of the image are not rotated.
+    /// The first `front` tokens, before the image tokens, are not rotated.
     Rotation(SmallExport& model, const Rotary& r, cv::Size grid, int64_t front = 1)
         : m_g(model.builder()),
           m_r(r),
@@ -118,7 +118,7 @@ private:
 
     int gathered(int shape, int64_t k) { return m_g.node("Gather", {shape, m_g.ints({k})}); }
 
-    // Angles of DINOv3 along an axis, [length, frequencies] with axes of 1.
+    // Computes DINOv3's angles along an axis: [length, frequencies], with additional axes of size 1.
     int along(int length, const List<int64_t>& others) {
         const auto scalar = [&](int64_t k) { return m_g.constant(Tensor::ints({}, k)); };
         const auto real = [&](int value) {
@@ -150,7 +150,7 @@ private:
     const Rotary& m_r;
     const cv::Size m_grid;
     const int64_t m_still;    // rows of angle 0 in the tables
-    const int64_t m_special;  // rows in front of those of the tables
+    const int64_t m_special;  // first rows, for which the tables have no entry
 };
 
 }  // namespace

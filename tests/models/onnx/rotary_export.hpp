@@ -1,4 +1,4 @@
-// A small vision transformer with rotary positions, whose formulas are written as their authors write them.
+// A small vision transformer with rotary positions, with the formulas of several published models.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace mpm::test::rotary {
 constexpr int kHeadSize = SmallExport::kDim / SmallExport::kHeads;
 constexpr float kTurn = 6.28318530718f;
 
-/// The position of index `i` along an axis of this length, `other` being that of the other axis.
+/// Returns the position of index `i` along an axis of this length. `other` is the length of the second axis.
 using Coordinate = std::function<float(int i, int length, int other)>;
 
 float byOwnAxis(int i, int length, int other);
@@ -25,25 +25,26 @@ Coordinate scaledTo(int reference, int offset = 0);
 struct Rotary {
     std::string name;
     Coordinate coordinate;
-    float first = 1;  // frequency
+    float first = 1;  // the first frequency
     float base = 10000;
     bool interleaved = true;
     bool columnsFirst = false;
-    bool withSpecial = false;  // a row of angle 0 for the class token
-    bool inGraph = false;      // DINOv3's as nodes, from the shape of the image
+    bool withSpecial = false;  // the tables have a row of angle 0 for the class token
+    bool inGraph = false;      // nodes compute DINOv3's tables from the image's shape
     float sign = 1;
     std::function<float(float)> roundPeriod = {}, roundTable = {};
 };
 
-/// The tables of the image tokens; `grid` has columns x rows.
+/// Returns the tables of the image tokens. `grid` has columns x rows.
 models::Rope ropeOn(const Rotary& r, cv::Size grid);
 
 using Edit = std::function<void(models::Tensor& cos, models::Tensor& sin)>;
 
-/// A class token and the patches without other positions, in four rotary blocks; `edit` may change tables.
+/// Returns a model of four rotary blocks. The only positions are rotary, and `edit` may change their tables.
 models::Graph rotaryExport(const models::List<Rotary>& byBlock, cv::Size grid, const Edit& edit = {});
 
-/// The same, whose normed tokens a linear layer and two more blocks decode, behind queries.
+/// Returns a model of rotary blocks and a decoder: the normed tokens go through a linear layer and, after
+/// queries, through two more blocks.
 models::Graph decodedExport(const Rotary& r, cv::Size grid);
 
 }  // namespace mpm::test::rotary

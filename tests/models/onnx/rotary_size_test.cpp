@@ -1,5 +1,5 @@
-// Exports with rotary tables at another image size: the converted model gives the results of the same network
-// built at that size.
+// Converts exports with rotary tables for another size, and compares with exports of the network at that
+// size.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -87,7 +87,7 @@ models::Conversion expectFollows(const List<Rotary>& byBlock, cv::Size from, cv:
 std::string reasonAgainst(const List<Rotary>& byBlock, cv::Size from, cv::Size to, const Edit& edit = {}) {
     const test::TempFolder folder;
     const std::string path = build(folder, "export.onnx", byBlock, from, edit);
-    models::convertModel(path, folder / "own.onnx", {});  // at the export's size it is converted
+    models::convertModel(path, folder / "own.onnx", {});  // must convert without --size
     try {
         convertTo(path, folder / "resized.onnx", to);
     } catch (const models::Refusal& refusal) {
@@ -100,7 +100,7 @@ const Rotary kDinov3{"DINOv3", byOwnAxis, kTurn, 100, false};
 const Rotary kEva02{"EVA-02", scaledTo(16)};
 const Rotary kPerception{"Perception Encoder", byIndexFromOne, 1, 10000, true, true, true};
 
-// Columns x rows.
+// Sizes in columns x rows.
 const cv::Size kWide{8, 6}, kSquare{6, 6}, kOthers[] = {{10, 9}, {7, 7}, {4, 5}, {6, 8}};
 
 TEST(RotarySize, DINOv3) {
@@ -113,12 +113,12 @@ TEST(RotarySize, DINOv3) {
             expectFollows({r}, kWide, to);
         }
     }
-    // So few rows that the first frequency turns by 180 degrees or more from row to row.
+    // With so few rows, the first frequency turns by at least 180 degrees from row to row.
     expectFollows({kDinov3}, {8, 4}, kWide);
     expectFollows({kDinov3}, {5, 3}, kWide);
 }
 
-// Nodes that end in the same constants, since the size of the image is constant.
+// Nodes compute the tables from the shape of the image, which is constant, so the tables are constant, too.
 TEST(RotarySize, TablesComputedFromTheShapeOfTheImage) {
     Rotary r = kDinov3;
     r.inGraph = true;
@@ -136,7 +136,7 @@ TEST(RotarySize, OneAxisNormalisesBoth) {
     }
 }
 
-// On a square grid all normalisations are the same.
+// On a square grid, all normalisations give the same table, so a grid that is not square causes a note.
 TEST(RotarySize, SquareGridOfDINOv3) {
     EXPECT_TRUE(expectFollows({kDinov3}, kSquare, {9, 9}).notes.empty());
     const models::Conversion conversion = expectFollows({kDinov3}, kSquare, {10, 7});
@@ -152,9 +152,9 @@ TEST(RotarySize, ScaledToAReference) {
             expectFollows({{"smaller", scaledTo(4), 1, 100, false}}, from, to);
         }
     }
-    // Steps of more than half a turn.
+    // Angles differ by more than half a turn from token to token.
     expectFollows({{"larger", scaledTo(32)}}, kWide, {10, 9});
-    // The export's columns are those of the reference.
+    // The export has as many columns as the reference grid.
     expectFollows({{"as wide", scaledTo(8)}}, kWide, {10, 9});
 }
 
@@ -172,7 +172,7 @@ TEST(RotarySize, TablesOfEachBlock) {
     expectFollows({kDinov3, other}, kWide, {10, 9});
 }
 
-// DINOv3's checkpoints hold periods in bf16, so that the frequencies are those of the values.
+// DINOv3's checkpoints have periods rounded to bf16. The resized tables must use the rounded values.
 TEST(RotarySize, RoundedPeriods) {
     Rotary r = kDinov3;
     r.roundPeriod = [](float period) {
@@ -189,7 +189,7 @@ TEST(RotarySize, AmbiguousTablesAreRejected) {
         EXPECT_NE(reason.find("two formulas give the same tables"), std::string::npos) << reason;
         EXPECT_NE(reason.find("scaled to a grid of 6x6"), std::string::npos) << reason;
     }
-    // A single axis is normalised differently from the pretraining grid.
+    // Two formulas explain the table, and give different tables for the new size.
     EXPECT_NE(reasonAgainst({kPerception}, kSquare, {8, 8}).find("two formulas"), std::string::npos);
 }
 
@@ -228,7 +228,8 @@ TEST(RotarySize, OtherTablesAreRejected) {
     expectUnknown(reasonAgainst({{"no even steps", warped}}, kWide, {10, 9}));
 }
 
-// A learned frequency for each channel and axis, as in RoPE-Mixed.
+// RoPE-Mixed learns a frequency for each channel and axis, so an angle depends on row and column. Such tables
+// are rejected.
 TEST(RotarySize, AnglesAlongBothAxesAreRejected) {
     const Edit mixed = [](Tensor& cos, Tensor& sin) {
         for (int64_t t = 0; t < kWide.area(); ++t) {
@@ -268,14 +269,14 @@ TEST(RotarySize, TablesInHalfPrecision) {
         rounded.roundTable = half;
         const Rope resized = models::resizedRope(ropeOn(rounded, {24, 20}), {20, 24}, {30, 31}).rope;
         EXPECT_LT(distance(resized, ropeOn(r, {31, 30})), 1e-5);
-        // Not the nearest value in f16.
+        // This value is not a rounded f16 value of any formula.
         Rope altered = ropeOn(rounded, {24, 20});
         altered.cos.writeF()[100 * kHeadSize] -= 1.f / 1024;
         EXPECT_THROW(models::resizedRope(altered, {20, 24}, {30, 31}), models::Refusal);
     }
 }
 
-// Angles of many turns, as f32 rounds them.
+// On large grids, angles are many turns, and f32 rounds them.
 TEST(RotarySize, LargeGrids) {
     for (const Rotary& r : {kDinov3, kEva02, kPerception}) {
         SCOPED_TRACE(r.name);
@@ -326,7 +327,8 @@ TEST(RotarySize, DecoderWithQueries) {
     }
 }
 
-// Rows of a decoder, whose queries cannot be distinguished from the tokens of the image.
+// Tables of a decoder may have rows of angle 0 before and after the image tokens, for queries. They must
+// stay.
 TEST(RotarySize, RowsWithoutAPositionStay) {
     const auto around = [](const Rope& rope, int64_t front, int64_t back) {
         const auto added = [&](const Tensor& table, float still) {
@@ -346,7 +348,7 @@ TEST(RotarySize, RowsWithoutAPositionStay) {
                        expected = around(ropeOn(r, {10, 9}), front, back);
             ASSERT_EQ(resized.cos.shape(), expected.cos.shape());
             EXPECT_LT(distance(resized, expected), 1e-5);
-            Rope turned = old;  // a query with a position
+            Rope turned = old;  // with an angle for a query
             const int64_t row = front > 0 ? 0 : old.cos.dim(1) - 1;
             turned.sin.writeF()[row * kHeadSize] = 0.1f;
             EXPECT_THROW(models::resizedRope(turned, gridOf(kWide), {9, 10}), models::Refusal);
@@ -357,7 +359,7 @@ TEST(RotarySize, RowsWithoutAPositionStay) {
 TEST(RotarySize, TablesThatDoNotFitAreRejected) {
     const Rope rope = ropeOn(kDinov3, {8, 6});
     EXPECT_THROW(models::resizedRope(rope, {6, 9}, {9, 10}), models::Refusal);
-    EXPECT_THROW(models::resizedRope(rope, {8, 6}, {9, 10}), models::Refusal);  // rows for columns
+    EXPECT_THROW(models::resizedRope(rope, {8, 6}, {9, 10}), models::Refusal);  // rows and columns swapped
     EXPECT_THROW(models::resizedRope(ropeOn(kDinov3, {8, 1}), {1, 8}, {9, 10}), models::Refusal);
 }
 

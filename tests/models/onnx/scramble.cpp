@@ -23,7 +23,7 @@ public:
     void run() { run(m_graph); }
 
 private:
-    // Branches see the names around them.
+    // Subgraphs use names of the outer graph, so they get the same new names.
     void run(onnx::GraphProto& graph) {
         graph.clear_value_info();
         for (auto& tensor : *graph.mutable_initializer())

@@ -1,4 +1,4 @@
-// The same model under other names and in another order, since a converter must use neither.
+// Renames and reorders the nodes of a model. The converter must not depend on names and order.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace mpm::test {
 
-/// Renames every node, value and initializer but inputs and outputs, lists nodes and initializers in another
-/// order and swaps the operands of sums and products.
+/// Renames all nodes, values and initializers except inputs and outputs. Changes the order of nodes and
+/// initializers, and swaps the operands of sums and products.
 void scrambleModel(const std::string& from, const std::string& to, uint32_t seed);
 
 }  // namespace mpm::test

@@ -1,4 +1,4 @@
-// Detectors that choose the best places by their scores, in the forms that they are exported in.
+// Detectors that select the places with the best scores, in the forms that exporters write.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -12,10 +12,10 @@ using namespace mpm::test;
 
 constexpr int64_t kDim = SmallExport::kDim;
 
-// Of 49 places the 7 best, their boxes and features, and the class of each.
+// Models that select the 7 best of 49 places, and return their boxes, features and classes.
 class Selection : public ConvertedExport {
 protected:
-    // Indices [1, count] for each column of `width`.
+    // Repeats indices [1, count] for each of `width` columns.
     int spread(int indices, int64_t count, int64_t width) {
         return g.node("Expand", {reshaped(indices, {1, count, 1}), g.ints({1, count, width})});
     }
@@ -32,7 +32,7 @@ protected:
 
     using Change = std::function<int(int)>;
 
-    // Returns the places.
+    // Finishes a model that selects places by their best score. Returns the indices of the places.
     int finishBestPlaces(const Change& change = [](int most) { return most; }) {
         m_tokens = tokens();
         const int scores = m.linear(m_tokens, kDim, 5), boxes = m.linear(m_tokens, kDim, 4);
@@ -58,7 +58,7 @@ protected:
         g.output(picked(boxes, place, 9, 4), "boxes", {1, 9, 4});
     }
 
-    // Of the classes, by id.
+    // Converts with the metadata "names", and returns the names of the classes by id.
     std::vector<std::string> namesFrom(const std::string& note, const std::string& detections = {}) {
         g.metadata("names", note);
         models::ConvertOptions options;
@@ -67,7 +67,7 @@ protected:
         return modelInfo(m_folder / "out.onnx").labels;
     }
 
-    // All outputs, as OpenCV computes them.
+    // Runs the converted model with OpenCV, and returns all outputs.
     std::vector<cv::Mat> forward() const {
         std::vector<cv::String> names;
         for (const models::Port& port : m_converted.outputs)
@@ -79,7 +79,7 @@ protected:
         return found;
     }
 
-    int m_tokens = 0;  // that the places are of
+    int m_tokens = 0;  // the tokens from which places are selected
 };
 
 TEST_F(Selection, OfTheBestPlaces) {
@@ -92,7 +92,7 @@ TEST_F(Selection, OfTheBestPlaces) {
     EXPECT_NEAR(found.pixels.mean[0], 0.485, 1e-9);
 }
 
-// Beside the decoder's results those of the proposals, with less good boxes.
+// The outputs of the decoder, which come first, are taken as results, not those of the less exact proposals.
 TEST_F(Selection, TheFirstBoxesAreTheResults) {
     const int x = tokens();
     const int most = g.node("ReduceMax", {m.linear(x, kDim, 5)});
@@ -109,7 +109,7 @@ TEST_F(Selection, TheFirstBoxesAreTheResults) {
     EXPECT_NE(text.find(R"("scores":"pred_logits")"), std::string::npos) << text;
 }
 
-// Masks have the aspect of the image, keypoints do not.
+// An output is taken for masks only if it has the aspect ratio of the image. Keypoints do not.
 TEST_F(Selection, KeypointsAreNoMasks) {
     const int best = finishBestPlaces(), rows = picked(m_tokens, best, 7, kDim);
     g.output(reshaped(m.linear(rows, kDim, 12 * 16), {1, 7, 12, 16}), "masks", {1, 7, 12, 16});
@@ -119,7 +119,8 @@ TEST_F(Selection, KeypointsAreNoMasks) {
     EXPECT_NE(text.find(R"("masks":"masks")"), std::string::npos) << text;
 }
 
-// A choice by score is no condition. Files of version 1 have no guess.
+// For a detector, even without selection by score, the converter assumes ImageNet's mean and deviation. In
+// files of version 1 of the domain, it does not search for detections.
 TEST_F(Selection, DetectorsExpectTheValuesOfImageNet) {
     const int x = tokens();
     g.output(m.linear(x, kDim, 4), "boxes", {1, 49, 4});
@@ -133,7 +134,7 @@ TEST_F(Selection, DetectorsExpectTheValuesOfImageNet) {
     EXPECT_EQ(modelInfo(out).std, cv::Scalar(0.229, 0.224, 0.225));
 }
 
-// memory[batch, places] of PyTorch is a GatherND: of pairs, or of the places in each image.
+// memory[batch, places] in PyTorch becomes GatherND, with pairs (image, place), or with places in each image.
 TEST_F(Selection, OfTheBestPlacesByGatherND) {
     const int x = tokens();
     const int most = g.node("ReduceMax", {m.linear(x, kDim, 5)});
@@ -152,14 +153,14 @@ TEST_F(Selection, OfTheBestPlacesByGatherND) {
     EXPECT_EQ(count("GatherND"), 0);
 }
 
-// As the post-processing of RT-DETR: places and classes are one row, which is cut apart by integers.
+// RT-DETR selects from all places and classes in a single row. Integer division gives the place.
 TEST_F(Selection, OfPlacesAndClassesAtOnce) {
     finishPlacesAndClasses();
     convert();
     EXPECT_NE(m_converted.metadata.at("mpm.detections").find(R"("activation":"none")"), std::string::npos);
 }
 
-// The conversion removes what does nothing.
+// Nodes without effect between the scores and TopK (such as Identity) are removed.
 TEST_F(Selection, OfScoresUnderAnotherName) {
     const auto cast = [this](int x, int64_t type) {
         const int y = g.node("Cast", {x});
@@ -188,7 +189,7 @@ TEST_F(Selection, OfPlacesThatAreAnOutputToo) {
     EXPECT_EQ(count("MpmGatherRows"), 2);
 }
 
-// As the exporter notes them. Scores may have the background behind the classes; labels are ids.
+// Names come from metadata, as a list or by id. Scores may have the background after the classes.
 TEST_F(Selection, NamesTheClassesOfItsScores) {
     using Names = std::vector<std::string>;
     finishBestPlaces();
@@ -210,7 +211,7 @@ TEST_F(Selection, NamesTheClassesOfItsLabels) {
     EXPECT_EQ(namesFrom(R"({"x": "c", "1": "a"})"), (Names{"c", "a"}));
 }
 
-// Boxes in pixels of the original image, whose size is a second input of integers.
+// Boxes are in pixels of the original image. Its size is a second input, of integers.
 TEST_F(Selection, WithTheSizeOfTheOriginalImage) {
     const int x = tokens();
     const int size = g.input("orig_target_sizes", {1, 2});
@@ -233,7 +234,7 @@ TEST_F(Selection, WithTheSizeOfTheOriginalImage) {
     EXPECT_NE(text.find(R"("scale":"pixels")"), std::string::npos) << text;
 }
 
-// What the options say replaces the guess.
+// The option --detections replaces the description that the converter would find.
 TEST_F(Selection, DescribedByTheOptions) {
     const int x = tokens();
     const int most = g.node("ReduceMax", {m.linear(x, kDim, 5)});
@@ -258,7 +259,7 @@ TEST_F(Selection, DescribedByTheOptions) {
     }
 }
 
-// Anchors of one image that the exporter folded do not serve two.
+// The exporter folded the anchors of a single image to a constant, so they cannot be gathered for two images.
 TEST_F(Selection, OfFewerImagesThanIndicesIsRejected) {
     g.node("TopK", {reshaped(m.linear(tokens(), kDim, 1), {1, 49}), g.ints({7})});
     const int twice = g.node("Expand", {reshaped(g.outputOf(1), {1, 7, 1}), g.ints({2, 7, 4})});
@@ -273,7 +274,7 @@ TEST_F(Selection, OfFewerImagesThanIndicesIsRejected) {
     }
 }
 
-// Infinite boxes stay infinite until something bounds them.
+// Rows with infinite boxes can be selected: values stay infinite until a later node limits them.
 TEST_F(Selection, OfRowsWithInfinity) {
     const int x = tokens();
     Tensor anchors = m.random({1, 49, 4}, 1);
@@ -290,7 +291,8 @@ TEST_F(Selection, OfRowsWithInfinity) {
     convert();
 }
 
-// Masks of scores: a branch that is not chosen may be infinite, also behind another choice.
+// Where masks scores with -inf. The converted graph must not multiply the infinite branch with 0, which would
+// give NaN, also if the input of a Where comes from another Where.
 TEST_F(Selection, ChoosesBesideInfinity) {
     finishBestPlaces();
     const int scores = m.linear(m_tokens, kDim, 5);
@@ -318,7 +320,7 @@ TEST_F(Selection, ChoosesByNumbersThatAreNotZero) {
     convert();
 }
 
-// The result may be larger than the condition and one of the branches (here the column).
+// The result of Where may be larger than the condition and than one of the branches (here a column).
 TEST_F(Selection, ChoosesBetweenAColumnAndZeros) {
     finishBestPlaces();
     Tensor condition = Tensor::ints({1, 49, 1}, 0, models::Type::Bool);
@@ -329,8 +331,8 @@ TEST_F(Selection, ChoosesBetweenAColumnAndZeros) {
     convert();
 }
 
-// Equal scores keep the order of their places here and in the export; scores that rounding orders do not
-// matter.
+// Equal scores are in the order of their places, in the export and in the converted model. If rounding
+// decides the order of scores, the proof accepts either order.
 TEST_F(Selection, OfScoresThatAreNearlyEqual) {
     const int x = tokens();
     const int scores = g.node("Add", {g.node("Mul", {m.linear(x, kDim, 1), g.number(1e-9f)}), g.number(1)});

@@ -1,4 +1,4 @@
-// A small vision transformer in the operators of an export, put together block by block.
+// Builds a small vision transformer from the operators of an export, block by block.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@ class SmallExport {
 public:
     static constexpr int kRows = 6, kColumns = 8, kPatch = 8, kDim = 32, kHeads = 2, kHidden = 48;
 
-    /// `grid` has columns x rows of patches; with an empty grid the size of the image is dynamic. With
-    /// `open`, no shape holds the number of tokens.
+    /// `grid` has columns x rows of patches. If it is empty, the size of the image is dynamic. If `open`, no
+    /// shape has a constant number of tokens.
     explicit SmallExport(int batch, cv::Size grid = {kColumns, kRows}, bool open = false);
 
     models::GraphBuilder& builder() { return m_builder; }
@@ -26,11 +26,11 @@ public:
 
     int embed();                                 ///< a class token and the patches of the image
     int block(int x);                            ///< attention and MLP
-    int features();                              ///< of every token, from the image: [B, 1 + N, D]
-    int queries(int count);                      ///< constant tokens, for every image
-    int joined(const models::List<int>& parts);  ///< tokens in a row
-    int reversed(int x);                         ///< the tokens in opposite order
-    int withoutFirst(int x);                     ///< all tokens but the first
+    int features();                              ///< features of every token from the image: [B, 1 + N, D]
+    int queries(int count);                      ///< constant tokens, repeated for every image
+    int joined(const models::List<int>& parts);  ///< joins along the axis of tokens
+    int reversed(int x);                         ///< the tokens in reverse order
+    int withoutFirst(int x);                     ///< all tokens except the first
     int rows(int x, int64_t first, int64_t end);
     void finish(int x);  ///< a norm, and the output
 
@@ -39,17 +39,17 @@ public:
     models::Tensor random(const models::Shape& shape, float scale) { return random(shape, scale, m_rng); }
     int tokens() const { return m_tokens; }
 
-    /// Applied to queries and keys [B, heads, T, head size] of every attention from now on.
+    /// Sets a rotation for queries and keys [B, heads, T, head size] of all attentions that are built later.
     void rotate(std::function<int(int heads)> rotation) { m_rotation = std::move(rotation); }
 
-    /// Applied to the scores [B, heads, T, T] of every attention from now on.
+    /// Sets a change of the scores [B, heads, T, T] of all attentions that are built later.
     void changeScores(std::function<int(int scores)> change) { m_scores = std::move(change); }
 
     int attention(int x);
-    int attend(int q, int k, int v);  ///< of queries, keys and values [B, T, D]
+    int attend(int q, int k, int v);  ///< attention of queries, keys and values [B, T, D]
     int mlp(int x);
     int swiGlu(int x);  ///< without biases
-    /// In any of kRmsSpellings ways.
+    /// An RMSNorm, written in one of kRmsSpellings ways.
     int rmsNorm(int x, int spelling = 0);
     static constexpr int kRmsSpellings = 6;
 
@@ -60,7 +60,7 @@ private:
 
     models::GraphBuilder m_builder{17};
     cv::RNG m_rng{7};
-    cv::RNG m_featureRng{8};  // features leave the weights of the blocks as they are
+    cv::RNG m_featureRng{8};  // separate, so that features() does not change the weights of blocks
     int m_batch;
     int m_image;
     int m_tokens;

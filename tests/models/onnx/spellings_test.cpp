@@ -1,5 +1,5 @@
-// Spellings of today's exporters and optimisers: shared norms, biases of skip norms, inputs beside the image,
-// elements that are picked.
+// Forms that current exporters and optimisers write: norms with a shared quotient, skip norms with a bias,
+// inputs besides the image, gathered elements.
 #include <algorithm>
 #include <functional>
 
@@ -34,7 +34,7 @@ int scaled(SmallExport& m, int normalised, bool biased) {
     return biased ? g.node("Add", {y, g.constant(m.random({kDim}, 0.1f))}) : y;
 }
 
-// A tap after every block: the norm of the tap and the first norm of the next block share the quotient.
+// Every block has a tap. The norm of the tap and the first norm of the next block share the quotient.
 TEST(Spellings, NormsOfATapAndABlockShareTheirQuotient) {
     for (const bool rms : {false, true}) {
         for (const bool inverse : {false, true}) {
@@ -59,7 +59,7 @@ TEST(Spellings, NormsOfATapAndABlockShareTheirQuotient) {
     }
 }
 
-// ONNX Runtime's optimiser: RMSNorms of the centred tensor, which a tap and a block share.
+// ONNX Runtime's optimiser writes LayerNorms as RMSNorms of a centred tensor, which a tap and a block share.
 TEST(Spellings, RmsNormsOfACentredTensorAreLayerNorms) {
     SmallExport m(1);
     GraphBuilder& g = m.builder();
@@ -83,7 +83,7 @@ TEST(Spellings, RmsNormsOfACentredTensorAreLayerNorms) {
     EXPECT_EQ(found.taps, (std::vector<int>{0, 1, 2, 3}));
 }
 
-// The quotient itself is an output: that norm has no weight.
+// If the quotient itself is an output, it becomes a norm without weight.
 TEST(Spellings, ASharedQuotientMayBeAnOutput) {
     SmallExport m(1);
     GraphBuilder& g = m.builder();
@@ -98,8 +98,8 @@ TEST(Spellings, ASharedQuotientMayBeAnOutput) {
     EXPECT_EQ(converted(m.graph()).blocks, 3);
 }
 
-// ONNX Runtime's transformer optimiser: x, skip, weight, bias, and the bias of the product among the first
-// two.
+// In ONNX Runtime's SkipLayerNormalization, an input before the norm includes the bias of the previous
+// product.
 TEST(Spellings, SkipNormsHoldTheBiasOfTheProduct) {
     for (const bool productFirst : {true, false}) {
         SmallExport m(1);
@@ -148,7 +148,7 @@ TEST(Spellings, AttentionOutsideOfTheEncoderIsReported) {
     int x = m.embed();
     for (int k = 0; k < 3; ++k)
         x = m.block(x);
-    // Without a norm in front of it.
+    // This attention has no norm before it, so it is not a block.
     g.output(m.attention(x), "mixed", {1, m.tokens(), kDim});
     const models::Conversion found = converted(m.graph(), merged());
     EXPECT_EQ(found.blocks, 3);
@@ -160,7 +160,7 @@ TEST(Spellings, AttentionOutsideOfTheEncoderIsReported) {
     EXPECT_EQ(found.decoder, "attention in no block (1)");
 }
 
-// Images and texts, as CLIP has them: an output for each, and an output of both.
+// Returns a model of images and texts like CLIP: an output for each, and an output that depends on both.
 models::Graph twoTowers() {
     SmallExport m(1);
     GraphBuilder& g = m.builder();
@@ -173,7 +173,7 @@ models::Graph twoTowers() {
     g.with("axis", Attribute::of(int64_t{1}));
     const int text = g.node("MatMul", {ids, g.constant(m.random({4, kDim}, 1))});
     const int turned = g.node("Transpose", {text});
-    // Only the shape of the other input is read.
+    // The graph reads only the shape of the input "ids" here.
     const int rows = g.node("Slice", {g.node("Shape", {ids}), g.ints({0}), g.ints({1})});
     const int shape = g.node("Concat", {rows, g.ints({-1})});
     g.with("axis", Attribute::of(int64_t{0}));
@@ -225,7 +225,7 @@ TEST(Spellings, InputsThatNoOutputNeedsAreReported) {
     EXPECT_EQ(models::readModel(folder / "converted.onnx").inputs.size(), 1u);
 }
 
-// A head behind three blocks; the outputs are those that the export computes.
+// Converts a model with a head after three blocks, and compares the outputs with the export.
 void convertHead(const std::function<void(SmallExport& m, int tokens)>& head) {
     SmallExport m(1);
     int x = m.embed();
@@ -246,7 +246,7 @@ TEST(Spellings, GatherNDThatIsAGather) {
             g.node("GatherND", {test::transposed(g, x, {1, 0, 2}), g.constant(indices({2, 1}, {0, 3}))});
         g.output(test::transposed(g, picked, {1, 0, 2}), "y", {1, 2, kDim});
     });
-    convertHead([](SmallExport& m, int x) {  // with the image as a separate axis
+    convertHead([](SmallExport& m, int x) {  // the image has a separate axis
         GraphBuilder& g = m.builder();
         const int picked = g.node("GatherND", {x, g.constant(indices({1, 3, 1}, {-1, 2, 2}))});
         g.with("batch_dims", Attribute::of(int64_t{1}));
@@ -292,7 +292,8 @@ TEST(Spellings, TheBestScoreAndItsClass) {
     }
 }
 
-// Largest or smallest first, NaN after all numbers, equal values in their order.
+// TopK sorts by the largest or the smallest value. NaN comes after all numbers, and equal values keep their
+// order.
 TEST(Spellings, SeveralBestScores) {
     const float nan = NAN;
     for (const int64_t largest : {1, 0}) {

@@ -1,5 +1,5 @@
-// Small exports of today's packages: each converts with the blocks that `expect.txt` names, and OpenCV
-// computes the values of the output files. Each folder is a case.
+// Small exports of current packages: each converts with the number of blocks in `expect.txt`, and OpenCV
+// computes the values in the output files. Each folder is a case.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -38,7 +38,7 @@ std::vector<std::string> todayNames() {
 }
 
 struct Expected {
-    models::ConvertOptions options;  ///< nothing merges
+    models::ConvertOptions options;  ///< without merging
     int blocks = 0;
 };
 
@@ -50,7 +50,7 @@ std::vector<std::string> listOf(const std::string& text) {
     return parts;
 }
 
-// The options of the command line, then the number of blocks.
+// Reads the options of the command line, then the number of blocks.
 Expected readExpected(const std::string& path) {
     Expected expected;
     expected.options.blocks = std::vector<int>{};
@@ -75,7 +75,7 @@ protected:
         base = todayFolder() + "/" + GetParam() + "/";
     }
 
-    // Files of a second size have the number 2.
+    // Whether there are files of a second image size: their names have the number 2.
     bool hasSecondSize() const { return test::fileExists(base + "input2.npy"); }
 
     std::string outputFile(size_t number) const {

@@ -1,4 +1,4 @@
-// Attention in windows, in the forms that detectors are exported in.
+// Attention in windows, in the forms that exports of detectors have.
 #include <algorithm>
 
 #include "converted_export.hpp"
@@ -27,7 +27,7 @@ protected:
         return g.node("Slice", {x, g.ints({first}), g.ints({end}), g.ints({1})});
     }
 
-    // Attention of `groups` x `tokens` rows, with its projection.
+    // Writes attention of `groups` x `tokens` rows, and the projection.
     int attended(int x, int64_t groups, int64_t tokens) {
         const auto heads = [&](const List<int64_t>& order) {
             return moved(reshaped(m.linear(x, kDim, kDim), {groups, tokens, 2, kDim / 2}), order);
@@ -40,7 +40,7 @@ protected:
                         kDim, kDim);
     }
 
-    // Windows of 3x4 tokens with a special one each, from the embedding on.
+    // Divides the embedding into windows of 3x4 tokens; each window has a special token.
     int windows() {
         const int all = m.embed();
         const int image = reshaped(rows(all, 1, 49), {2, 3, 2, 4, kDim});
@@ -48,7 +48,7 @@ protected:
         return joined({g.node("Tile", {rows(all, 0, 1), g.ints({4, 1, 1})}), split}, 1);
     }
 
-    // A global block has one reshape in front of its norm and one behind its projection.
+    // Writes a block. A global block has a reshape before the norm and a reshape after the projection.
     int block(int x, bool global) {
         const int attention =
             global ? reshaped(attended(m.norm(reshaped(x, {1, 52, kDim})), 1, 52), {4, 13, kDim})
@@ -57,7 +57,7 @@ protected:
         return g.node("Add", {middle, m.mlp(m.norm(middle))});
     }
 
-    // The image's rows [1, 48, D], in raster order.
+    // Returns the image tokens [1, 48, D] in raster order.
     int unwindowed(int x) {
         const int image = reshaped(rows(x, 1, 13), {2, 2, 3, 4, kDim});
         return reshaped(moved(image, {0, 2, 1, 3, 4}), {1, 48, kDim});
@@ -77,7 +77,7 @@ TEST_F(WindowedExports, FromTheEmbeddingToTheTaps) {
     EXPECT_EQ(found.windows, "windows of 3x4, global blocks 1 2");
     EXPECT_EQ(found.specialTokens, 4);
     EXPECT_EQ(found.taps, (std::vector<int>{1, 3}));
-    // The partition and its inverse are gone.
+    // The converter removed the division into windows and the inverse.
     EXPECT_EQ(count("MpmEmbed"), 1);
     EXPECT_EQ(count("Transpose") + count("MpmTranspose"), 2);
     for (const models::Node& node : m_converted.nodes)
@@ -85,7 +85,7 @@ TEST_F(WindowedExports, FromTheEmbeddingToTheTaps) {
             EXPECT_LT(m_converted.values[value].constant.rank(), 5);
 }
 
-// The operations of the export's products are those of the converted blocks.
+// The report counts the operations of attention in windows, in the export and in the converted model.
 TEST_F(WindowedExports, OperationsAreThoseOfTheWindows) {
     int x = windows();
     for (int k = 0; k < 3; ++k)

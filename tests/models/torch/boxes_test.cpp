@@ -26,7 +26,7 @@ using Object = BoxImage::Object;
 
 const cv::Size kSize(96, 64);
 
-/// Bright rectangles (class 0) and red ones (class 2) on dark noise, in files.
+/// Writes images with bright rectangles (class 0) and red rectangles (class 2) on dark noise.
 std::vector<BoxImage> rectangles(const std::string& folder, int count, uint64_t seed) {
     std::vector<BoxImage> all;
     mpm::Random random(seed);
@@ -73,8 +73,8 @@ TEST(Boxes, ADetectorLearnsRectangles) {
     EXPECT_TRUE(std::filesystem::exists(folder / "run/best.pt"));
 }
 
-/// A detector without errors: the patches of an object have its box, the patch of its centre has its score;
-/// other patches score nothing.
+/// Returns the outputs of a detector without errors. The patches of an object have the object's box. The
+/// patch at the centre has a high score, all other patches low scores.
 SegmenterImpl::Boxes perfect(const std::vector<Object>& objects) {
     SegmenterImpl::Boxes found{torch::full({1, 24, 4}, .5), torch::full({1, 24, 3}, -12.0)};
     for (const Object& one : objects) {
@@ -106,7 +106,7 @@ TEST(Boxes, LossIsLowForWhatIsRightOnly) {
     EXPECT_GT(lossOf(perfect(otherClass), objects), 1);
     EXPECT_GT(lossOf(perfect(missing), objects), 1);
     auto twice = right;
-    twice.scores[0][0][1] = 12.0;  // a second patch with the first object
+    twice.scores[0][0][1] = 12.0;  // a second patch also has the first object
     twice.boxes[0][0] = twice.boxes[0][7].clone();
     EXPECT_GT(lossOf(twice, objects), 1);
     EXPECT_LT(lossOf(perfect({}), {}), 1e-3);
@@ -124,7 +124,7 @@ TEST(Boxes, AnObjectThatWasLearnedNextToItsCentreCostsLessThanAwayFromIt) {
 }
 
 TEST(Boxes, OfNeighboursTheBestKeepsItsScore) {
-    auto scores = torch::full({1, 12, 2}, -3.0);  // 3 x 4 patches
+    auto scores = torch::full({1, 12, 2}, -3.0);  // 12 patches are 3 x 4
     scores[0][5][0] = 2.0, scores[0][6][0] = 1.0, scores[0][5][1] = scores[0][8][1] = 1.0;
     const auto found = peaks(scores, 3, 4);
     EXPECT_FLOAT_EQ(found[0][5][0].item<float>(), 2);
@@ -153,7 +153,7 @@ TEST(Boxes, CropsMoveBoxesWithTheirPixels) {
     BatchSource::Options options;
     options.batch = 40, options.augment.height = 48, options.augment.width = 64;
     options.augment.night = options.augment.colour = 0;
-    options.augment.scaleLow = 1.1, options.augment.scaleHigh = 1.4;  // no border
+    options.augment.scaleLow = 1.1, options.augment.scaleHigh = 1.4;  // enlarges: no border
     cv::Mat image(kSize, CV_8UC3, cv::Scalar::all(0));
     const cv::Rect box(30, 20, 30, 24);
     image(box).setTo(cv::Scalar::all(255));

@@ -65,8 +65,8 @@ protected:
     fs::path m_folder;
 };
 
-/// The archive that earlier versions wrote with LibTorch: the optimiser's state is stored by the address of
-/// each weight.
+/// Writes the archive that earlier versions wrote with LibTorch, in which the address of each weight is the
+/// key of the optimiser's state.
 class Archive {
 public:
     explicit Archive(const SegmenterOptions& options) {
@@ -152,7 +152,7 @@ TEST_F(CheckpointTest, ArchivesOfEarlierVersionsLoadWithAllThatARunNeeds) {
     for (size_t i = 0; i < momenta.size(); ++i)
         EXPECT_TRUE(torch::equal(state.at("momentum" + std::to_string(i)), momenta[i]));
     const auto weights = groups.adam();
-    for (size_t i = 0; i < weights.size(); ++i) {  // the mean of two equal gradients g: (1 - 0.9^2) g
+    for (size_t i = 0; i < weights.size(); ++i) {  // after two equal gradients g, the mean is (1 - 0.9^2) g
         const std::string name = "adam." + std::to_string(i);
         EXPECT_EQ(state.at(name + ".step").item<int64_t>(), 2);
         EXPECT_TRUE(torch::allclose(state.at(name + ".exp_avg"), weights[i].grad() * 0.19, 1e-4, 1e-6)) << i;
@@ -222,7 +222,7 @@ TEST(CopyWeights, OtherHeadsAndBlocksAreRejected) {
     Segmenter to(options);
     for (const auto& other : {heads, encoder, decoder})
         EXPECT_THROW(copyWeights(to, Segmenter(other)), c10::Error) << other.toJson();
-    decoder.decoder = "linear";  // the encoder alone is taken
+    decoder.decoder = "linear";  // only the encoder is copied
     for (const auto& other : {size, decoder})
         EXPECT_NO_THROW(copyWeights(to, Segmenter(other))) << other.toJson();
 }
@@ -245,7 +245,7 @@ TEST_F(CheckpointTest, AnInterruptedWriteLeavesTheOldFile) {
     std::signal(SIGXFSZ, old);
 }
 
-/// The sizes in a checkpoint take no memory before the weights confirm them.
+/// Large sizes in a checkpoint must not allocate memory before the reader has found weights of these sizes.
 TEST_F(CheckpointTest, SizesWithoutWeightsAreRejected) {
     for (const char* sizes :
          {R"("dim":8192,"depth":256,"heads":1,"height":32,"width":32,"patch":16)",
@@ -265,7 +265,8 @@ TEST_F(CheckpointTest, SizesWithoutWeightsAreRejected) {
     }
 }
 
-/// Values that are stored once and copied at every other byte would fill any memory.
+/// A pickle can store a large value once and refer to it with every two bytes. Copying the value each time
+/// would exceed any memory.
 TEST(Pickle, WorkStaysInStepWithTheFile) {
     const auto number = [](size_t value) {
         std::string bytes(4, '\0');

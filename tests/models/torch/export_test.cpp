@@ -62,7 +62,8 @@ TEST_P(ExportTest, OpenCvComputesWhatLibTorchComputes) {
     std::filesystem::remove(path);
 }
 
-// Norms without weights, as optimisers of graphs leave them too.
+// The standard form has norms without weights, as graph optimisers also write them. The converter accepts
+// them.
 TEST_P(ExportTest, ConverterTakesTheStandardForm) {
     const Case& c = GetParam();
     auto model = modelOf(c, 6);
@@ -93,7 +94,7 @@ mpm::test::Npy npyOf(const torch::Tensor& tensor) {
     return array;
 }
 
-// For other versions of OpenCV: the files, with LibTorch's results, for the exports' test.
+// Writes the export and LibTorch's results, so that exports_test.cpp can check other versions of OpenCV.
 TEST_P(ExportTest, LeavesItsCaseForOtherVersions) {
     const mpm::test::TempFolder own;
     const char* asked = std::getenv("MPM_WRITE_EXPORTS");  // a folder for tests/models/onnx/exports_test.cpp
@@ -121,7 +122,7 @@ const auto kCases = testing::Values(
 
 INSTANTIATE_TEST_SUITE_P(Segmenters, ExportTest, kCases, [](const auto& one) { return one.param.name; });
 
-/// Our reducer must leave the same tokens of an image as the encoder in the file.
+/// A reducer of the exported encoder, and the reducer in LibTorch that must leave the same tokens.
 struct Peer {
     const char* inFile;
     ReducerSettings here;
@@ -177,7 +178,7 @@ TEST(Export, LeavesNoFileOfAModelThatIsWrong) {
     std::filesystem::remove_all(folder);
 }
 
-// 100,000 empty nodes of two bytes each behind a model.
+// Appends 100,000 empty nodes of two bytes each to a model file.
 TEST(Export, AModelThatNeedsTooMuchMemoryIsAFileThatCannotBeRead) {
     const mpm::test::TempFolder folder;
     const std::string path = folder.path() + "/bomb.onnx";

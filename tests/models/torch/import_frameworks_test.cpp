@@ -1,4 +1,4 @@
-// Files of the frameworks that weights come from, and the results of a PyTorch model with them.
+// Imports weights from files of several frameworks, and compares with the results of a PyTorch model.
 #include "models/torch/import/weights.hpp"
 
 #include <cstdlib>

@@ -31,7 +31,7 @@ NamedTensors stateOf(Segmenter& model) {
     return tensors;
 }
 
-/// The file that torch.save writes for {"model": {...}, "epoch": 3}.
+/// Returns the bytes of the file that torch.save writes for {"model": {...}, "epoch": 3}.
 std::string torchZip(const NamedTensors& tensors) {
     c10::Dict<std::string, torch::Tensor> state;
     for (const auto& [name, tensor] : tensors)
@@ -152,7 +152,7 @@ TEST(Import, PositionsGoToTheAskedSize) {
     EXPECT_ANY_THROW(importWeights(wrong, {}));
 }
 
-/// Names of many blocks and empty sizes cost little in a file, and much in a model.
+/// A small file can name many blocks. It must be rejected, or its model would need much memory.
 TEST(Import, SizesWithoutWeightsAreRejected) {
     auto model = smallModel(importable(), 7);
     auto tensors = stateOf(model);
@@ -179,7 +179,8 @@ TEST(Import, RefusesWhatDoesNotFit) {
     EXPECT_ANY_THROW(importWeights(tensors, {}));
 }
 
-/// Damage may change values, but never crash, hang or read outside the file.
+/// Damages a file at many places. Reading it may give other values or fail, but must not crash, hang or read
+/// beyond the file.
 template <typename Read>
 void survivesDamage(const std::string& sound, Read read) {
     ASSERT_FALSE(read(sound).empty());
@@ -231,7 +232,7 @@ TEST(Import, LiesAboutSizesAreRefused) {
     }
 }
 
-/// Files as the frameworks themselves write them.
+/// Runs Python to write files with the frameworks themselves.
 class PythonTest : public testing::Test {
 protected:
     void run(const std::string& imports, const std::string& script) {
@@ -331,7 +332,8 @@ numpy.savez_compressed(sys.argv[1] + ".npz", a=numpy.zeros(1 << 25, numpy.float3
     EXPECT_ANY_THROW(readTensors(m_path.string() + ".npz"));
 }
 
-/// Headers whose length, as bytes, begins like a zip (PK) or an old pickle.
+/// A safetensors file begins with the length of the header. Its bytes may be those of a zip (PK) or an old
+/// pickle.
 TEST(Import, SafetensorsOfAnyHeaderLengthAreKnown) {
     const auto path = fs::temp_directory_path() / ("mpm_header_" + std::to_string(getpid()));
     for (const size_t size : {size_t{0x4B50}, size_t{0x0280}}) {

@@ -16,7 +16,7 @@ std::vector<int64_t> mapOf(const torch::Tensor& tokens) {
 using Map = std::vector<int64_t>;
 
 TEST(Reducer, PairsAreMutual) {
-    // 0 and 2 choose each other; 1 prefers 0, which is taken; 3 and 4 choose each other.
+    // Tokens 0 and 2 are a mutual pair, and so are 3 and 4. Token 1 is most similar to 0, but 0 is not to 1.
     const auto tokens =
         torch::tensor({{1.0f, 0.0f}, {0.9f, 0.4f}, {1.0f, 0.05f}, {-1.0f, 0.2f}, {-1.0f, 0.25f}});
     EXPECT_EQ(mapOf(tokens), (Map{0, 1, 0, 2, 2}));
@@ -72,19 +72,20 @@ Map valuesOf(const torch::Tensor& map) {
 }
 
 TEST(Reducer, EvenPositionsLookForOddOnes) {
-    // With a special token in front, rows 1 and 3 are at even positions. Row 1 is nearest to row 2, row 3 to
-    // row 4.
+    // After a special token, rows 1 and 3 are at even positions. Row 1 is most similar to row 2, row 3 to row
+    // 4.
     const auto tokens =
         torch::tensor({{1.0f, 0.0f}, {0.1f, 1.0f}, {0.0f, 1.0f}, {-1.0f, 0.0f}, {-1.0f, 0.3f}});
     EXPECT_EQ(valuesOf(alternatingMap(tokens, 1, int64_t{1})), (Map{1, 2, 2, 0, 3}));
     EXPECT_EQ(valuesOf(alternatingMap(tokens, 1, int64_t{2})), (Map{0, 1, 1, 2, 2}));
     EXPECT_EQ(valuesOf(alternatingMap(tokens, 1, int64_t{0})), (Map{2, 0, 3, 1, 4}));
-    // Two special tokens: rows 0, 2 and 4 are even.
+    // After two special tokens, rows 0, 2 and 4 are at even positions.
     EXPECT_EQ(valuesOf(alternatingMap(tokens, 2, int64_t{1})), (Map{0, 2, 2, 3, 1}));
 }
 
 TEST(Reducer, ThresholdFollowsTheSimilarities) {
-    // Similarities of the sources, rows 1 and 3: 0 and 1; mean 0.5, deviation 0.71.
+    // The sources are rows 1 and 3. Their similarities are 0 and 1, so the mean is 0.5 and the deviation
+    // 0.71.
     const auto tokens = torch::tensor({{1.0f, 0.0f}, {0.0f, -1.0f}, {0.0f, 1.0f}, {1.0f, 0.0f}});
     EXPECT_EQ(valuesOf(alternatingMap(tokens, 1, 0.5)).size(), 4u);
     EXPECT_EQ(alternatingMap(tokens, 1, 0.5).max().item<int64_t>(), 2);
@@ -93,7 +94,8 @@ TEST(Reducer, ThresholdFollowsTheSimilarities) {
 }
 
 TEST(Reducer, WindowsMergeWholeTheMostSimilarFirst) {
-    // Two windows side by side: the left half alike, the right all alike; a third column stays single.
+    // Two windows are side by side: the tokens of the left are partly alike, those of the right all equal.
+    // The fifth column has no window.
     auto grid = torch::zeros({2, 5, 2});
     grid.select(2, 0).fill_(1);
     grid[0][0][1] = 1;

@@ -43,7 +43,7 @@ TEST(Segmenter, ParametersHaveThePublishedNames) {
 TEST(Segmenter, VariantsHaveTheirSizes) {
     const auto count = [](const char* name) {
         auto options = SegmenterOptions::variant(name);
-        options.vit.depth = 1;  // the sizes of a single block are enough
+        options.vit.depth = 1;  // a single block is enough to check sizes
         int64_t sum = 0;
         for (const auto& p : Segmenter(options)->encoder->blocks[0]->parameters())
             sum += p.numel();
@@ -154,7 +154,7 @@ TEST(Segmenter, StochasticDepthLeavesOutBranchesOfWholeImagesWhileTraining) {
     seedDropPath(1);
     torch::NoGradGuard noGrad;
     block->train();
-    EXPECT_TRUE(torch::equal(block(x), x));  // 1 in 1,000 stays
+    EXPECT_TRUE(torch::equal(block(x), x));  // drop path removes all but 1 in 1,000 branches
     block->eval();
     EXPECT_FALSE(torch::allclose(block(x), x));
     VitBlock half(options.vit.dim, options.vit.heads, 0.5);
@@ -165,7 +165,7 @@ TEST(Segmenter, StochasticDepthLeavesOutBranchesOfWholeImagesWhileTraining) {
         for (int64_t b = 0; b < 6; ++b)
             kept += torch::equal(out[b], x[b]);
     }
-    EXPECT_NEAR(static_cast<double>(kept) / 2400, 0.25, 0.04);  // both branches out
+    EXPECT_NEAR(static_cast<double>(kept) / 2400, 0.25, 0.04);  // if both branches are dropped
 }
 
 TEST(Segmenter, PatchEightHasFourTimesTheTokens) {

@@ -1,4 +1,5 @@
-// Token sharing: the policy's labels by a plain loop, and maps and logits by an independent implementation.
+// Token sharing: compares the policy's labels with a plain loop, and maps and logits with a separate
+// implementation in Python.
 #include <cstdlib>
 #include <filesystem>
 
@@ -23,7 +24,7 @@ using namespace mpm::models;
 
 namespace {
 
-/// The published rule, pixel by pixel.
+/// Computes the label of a superpatch by the published rule, pixel by pixel.
 int64_t labelOf(const torch::Tensor& labels, int64_t image, int64_t row, int64_t column, int64_t ignored,
                 bool ignoredBorder) {
     const int64_t rows = labels.size(1) / 32, columns = labels.size(2) / 32;
@@ -37,7 +38,7 @@ int64_t labelOf(const torch::Tensor& labels, int64_t image, int64_t row, int64_t
     return ignoredBorder && outer && oneAndIgnored ? 255 : 0;
 }
 
-/// Rectangles of few labels, so that all cases occur.
+/// Returns label images with rectangles of few labels, so that all cases of the rule occur.
 torch::Tensor someLabels(int64_t rows, int64_t columns, uint64_t seed) {
     mpm::Random random(seed);
     auto labels = torch::full({2, 32 * rows, 32 * columns}, 1, torch::kInt64);
@@ -90,7 +91,7 @@ TEST(Policy, HasItsSizeAndComesBackFromItsFile) {
     PolicyNet policy;
     EXPECT_LE(policy->multiplyAdds(480, 640), 0.3e9);
     policy->train();
-    policy(torch::randn({2, 3, 64, 96}));  // moves the running statistics
+    policy(torch::randn({2, 3, 64, 96}));  // changes the running statistics
     policy->eval();
     const mpm::test::TempFolder folder;
     const std::string path = folder.path() + "/policy.pt";
@@ -218,14 +219,14 @@ TEST(Sharing, TrainsTheWeightsAndNotTheChoice) {
     EXPECT_GT(model->encoder->patchEmbed->proj->weight.grad().abs().sum().item<float>(), 0);
     for (const auto& weight : sharing->policy->parameters())
         EXPECT_FALSE(weight.grad().defined());
-    o.shared = 21;  // of 20
+    o.shared = 21;  // there are only 20
     EXPECT_ANY_THROW(train(o, {samples, {}, 255}));
     o.shared = 9;
     o.reducer.schedule = {1};
     EXPECT_ANY_THROW(train(o, {samples, {}, 255}));
 }
 
-/// Files of make_sharing.py.
+/// Compares with files that make_sharing.py writes.
 class SharingReference : public testing::Test {
 protected:
     void SetUp() override {
@@ -346,7 +347,7 @@ Imported readBack(const std::string& path) {
     return importWeights(exported.tensors, options);
 }
 
-// Files of the converter are read back: with sharing, and of both decoders.
+// The importer reads weights from exported files, with token sharing and with both kinds of decoders.
 TEST_F(SharingReference, WeightsComeBackFromTheFile) {
     torch::NoGradGuard noGrad;
     const std::string path = folder() + "/again.onnx";

@@ -1,4 +1,4 @@
-// A Segmenter small enough for tests.
+// Returns a small Segmenter for tests.
 #pragma once
 
 #include "models/torch/model/segmenter.hpp"
@@ -20,7 +20,7 @@ inline Segmenter smallModel(const SegmenterOptions& options, uint64_t seed) {
     torch::manual_seed(seed);
     Segmenter model(options);
     initialise(model);
-    torch::NoGradGuard noGrad;  // initial ones and zeros would hide a mistake in their place
+    torch::NoGradGuard noGrad;  // with initial ones and zeros, swapped weights would not be noticed
     for (auto& parameter : model->parameters())
         parameter.add_(torch::randn(parameter.sizes()) * 0.05);
     model->eval();

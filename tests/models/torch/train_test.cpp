@@ -79,7 +79,7 @@ TEST_F(TrainTest, LearnsATinySetByHeart) {
     o.overlap = 0;
     o.meanDecay = 0.9;
     auto samples = streetSamples(2, {96, 64});
-    for (auto& sample : samples) {  // masks have a value a patch: finer labels could never be learnt in full
+    for (auto& sample : samples) {  // masks have one value per patch, so labels must not be finer
         cv::resize(sample.labels, sample.labels, {}, 0.125, 0.125, cv::INTER_NEAREST);
         cv::resize(sample.labels, sample.labels, {}, 8, 8, cv::INTER_NEAREST);
     }
@@ -134,23 +134,23 @@ TEST(TeacherLoss, IsTheMeanDivergenceOverPlaces) {
     const double wanted = (p * (p / q).log()).sum(1).mean().item<double>();
     EXPECT_NEAR(teacherLoss(student, teacher).item<double>(), wanted, 1e-5);
     EXPECT_NEAR(teacherLoss(teacher, teacher).item<double>(), 0, 1e-6);
-    // A teacher of finer patches with equal values everywhere gives the same result.
+    // If a teacher's values are the same everywhere, the size of the teacher's patches has no effect.
     const auto even = torch::randn({2, 5, 1, 1});
     EXPECT_NEAR(teacherLoss(student, even.expand({2, 5, 6, 8})).item<double>(),
                 teacherLoss(student, even.expand({2, 5, 3, 4})).item<double>(), 1e-5);
 }
 
 TEST(NeighbourLoss, IsLowWhereNearTokensShowTheSame) {
-    // Two bundles of directions; the shares follow the bundles, or cut across them.
+    // The tokens have two groups of directions. `along` has a class for each group, `across` mixes them.
     const auto tokens = torch::tensor({{1.F, 0.F}, {1.F, .1F}, {0.F, 3.F}, {.1F, 2.F}});
     const auto along = torch::tensor({{1.F, 0.F}, {1.F, 0.F}, {0.F, 1.F}, {0.F, 1.F}});
     const auto across = torch::tensor({{1.F, 0.F}, {0.F, 1.F}, {1.F, 0.F}, {0.F, 1.F}});
     EXPECT_LT(neighbourLoss(tokens, along).item<double>(), 1e-3);
     EXPECT_GT(neighbourLoss(tokens, across).item<double>(), 5);
-    // Half of the pixels agree in every part.
+    // Neighbours agree in half of their pixels.
     const auto half = torch::tensor({{1.F, 0.F}, {.5F, .5F}, {1.F, 0.F}, {.5F, .5F}});
     EXPECT_NEAR(neighbourLoss(tokens, half).item<double>(), std::log(2.0), 1e-3);
-    // Patches without a known class have no effect, nor has the length of rows or the scale of shares.
+    // Patches without a known class, the length of rows and the scale of shares have no effect.
     const auto more = torch::cat({tokens, torch::tensor({{1.F, .05F}})});
     EXPECT_NEAR(neighbourLoss(more * 7, torch::cat({across, torch::zeros({1, 2})}) * 0.25).item<double>(),
                 neighbourLoss(tokens, across).item<double>(), 1e-4);
@@ -165,7 +165,7 @@ TEST(NeighbourLoss, PatchesShowTheSharesOfTheirPixels) {
     EXPECT_TRUE(torch::allclose(patchShares(labels, 3, 2, 2)[0], wanted));
 }
 
-/// How seldom neighbours before block 1 have the same class, mean over whole images.
+/// Returns the neighbour loss of the tokens before block 1, as the mean over all images.
 double strangers(Segmenter& model, const std::vector<mpm::pipeline::Sample>& samples) {
     const torch::NoGradGuard constant;
     model->eval();
@@ -199,13 +199,13 @@ TEST_F(TrainTest, NeighboursLearnToShowTheSame) {
     const double without = trained("without", 0);
     o.neighbourBlocks = {1};
     EXPECT_LT(trained("with", 3), 0.87 * without);
-    o.reducer = {"mpm", {1}};  // merged tokens learn it as well, from the classes of their clusters
+    o.reducer = {"mpm", {1}};  // merged tokens learn from the classes of their clusters
     EXPECT_LT(trained("merging", 3), 0.87 * without);
     o.neighbourBlocks = {o.model.vit.depth};
     EXPECT_THROW(trained("beyond", 1), c10::Error);
 }
 
-/// Mean difference of the outputs of two models for the same noise.
+/// Returns the mean difference between the outputs of two models for the same random images.
 double apart(Segmenter& one, Segmenter& other) {
     const torch::NoGradGuard constant;
     one->eval();
@@ -219,7 +219,7 @@ TEST_F(TrainTest, FollowsATeacher) {
     torch::manual_seed(1);
     auto o = options("followed");
     Segmenter teacher(o.model);
-    // The teacher's classes differ from place to place, and have nothing to do with the labels.
+    // Noise in the weights makes the teacher's outputs independent of the labels.
     for (auto& parameter : teacher->parameters())
         parameter.data().add_(torch::randn_like(parameter), 0.15);
     fs::create_directories(m_folder);
@@ -236,7 +236,7 @@ TEST_F(TrainTest, FollowsATeacher) {
     };
     EXPECT_LT(distance(100, "close"), 0.75 * distance(0, "far"));
     auto others =
-        o;  // images of another normalisation mean something else to the teacher, or the first weights
+        o;  // another normalisation than that of the teacher, or of the initial weights, is rejected
     others.model.normalisation = Normalisation::named("deit");
     EXPECT_THROW(train(others, {streetSamples(1, {96, 64}), {}, 255}), c10::Error);
     std::swap(others.teacher, others.from);
@@ -267,7 +267,7 @@ TEST_F(TrainTest, MeanOfWeightsIsTheMean) {
         saveModel(paths[1], other);
         EXPECT_THROW(loadMean(paths), c10::Error) << others.toJson();
     }
-    options.vit.dropPath = 0.1;  // of training alone
+    options.vit.dropPath = 0.1;  // used only in training
     Segmenter other(options);
     saveModel(paths[1], other);
     EXPECT_NO_THROW(loadMean(paths));
@@ -322,7 +322,7 @@ std::vector<std::string> lossColumn(const fs::path& csv) {
     return column;
 }
 
-/// As the guide writes them.
+/// Uses the commands of the guide.
 TEST_F(TrainTest, SplitsOfTheBuiltInStreetShareNoImage) {
     for (const char* split : {"train --seed 2", "val"}) {
         const std::string command = std::string(MPM_MODELS_PROGRAM) + " scene " + m_folder.string() +

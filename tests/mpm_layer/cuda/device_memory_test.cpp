@@ -1,5 +1,5 @@
-// The calls of the GPU's library: forwards over memory of the device, single merges, settings. A library that
-// only records calls replaces it; reading through a device pointer on the CPU would crash.
+// The calls that reach libmpm_cuda: forwards over device memory, single merges, settings. A library that only
+// records calls replaces it. The addresses are invalid, so the test crashes if the CPU reads through them.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ namespace {
 
 const std::string kLibrary = std::string(MPM_FAKE_FOLDER) + "/libmpm_cuda_records.so";
 
-/// Addresses on a device that does not exist.
+/// Returns a pointer with this address, as if to device memory.
 float* at(size_t address) {
     return reinterpret_cast<float*>(address);
 }
@@ -46,7 +46,7 @@ protected:
         return handle;
     }
 
-    /// The calls that the library recorded during a forward over the device's memory.
+    /// Runs a forward over device memory, and returns the calls that the library recorded.
     static std::string forward(Encoder& handle) {
         call<void>("fake_forget");
         handle.forwardOnDevice(at(0x1000), 2, 25, {at(0x2000)}, at(0x30));
@@ -132,7 +132,7 @@ TEST_F(CudaMemory, TakesTheLibrarysChoicesFromTheEnvironment) {
     expectRefusal(handle, {at(0x2000)}, "MPM_CUDA_GRAPHS is 'sometimes'; expected never, always or auto");
 }
 
-// The library's merge keeps all tokens, so the output equals the input, image by image.
+// The library's merge keeps all tokens, so each image's output equals the input.
 TEST_F(CudaMemory, MergesAndRestoresWithoutAnEncoder) {
     const auto backend = makeBackend(Device::Cuda, 1);
     const int special = 2, images = 3, count = 5, dim = 4;

@@ -1,6 +1,6 @@
-// The kernels on an emulated GPU (tests/support/cuda): mistakes planted in them are found, and calls
-// that a GPU rejects are handled. The suite in encoder_test.cpp shows that kernels without mistakes are
-// right.
+// The kernels on an emulated GPU (tests/support/cuda): comparisons must find mistakes that are planted in the
+// kernels, and the backend must handle calls that fail. The suite in encoder_test.cpp checks the kernels
+// without mistakes.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -28,8 +28,8 @@ protected:
 
     static void use(const std::string& name) { setenv("MPM_CUDA_LIBRARY", libraryNamed(name).c_str(), 1); }
 
-    /// Lets calls of a function of CUDA's runtime fail in the library in use: `times` calls, after `skip`
-    /// others.
+    /// Lets a function of the emulated CUDA runtime fail: the first `skip` calls succeed, then `times` calls
+    /// fail.
     static void refuse(const char* function, int skip, int times) {
         void* library = dlopen(std::getenv("MPM_CUDA_LIBRARY"), RTLD_NOW | RTLD_NOLOAD);
         ASSERT_NE(library, nullptr) << "the library is not loaded";
@@ -61,11 +61,11 @@ struct Forward {
     EncoderRunner runner;
 };
 
-/// Empty if the device's encoder agrees with the processor's.
+/// Returns an empty text if the encoder gives the same result on device and CPU, else the difference.
 std::string encoderDiffers(Precision precision, double tolerance) {
     EncoderOptions o;
     o.rope = "half", o.headSize = 32, o.imageTokens = 200, o.blocks = 2;
-    // Close calls fall differently in half precision.
+    // In bf16, nearly equal similarities may be in another order, so only f32 merges.
     if (precision == Precision::F32) o.schedule = {1};
     Forward forward(o);
     const cv::Mat batch = makeBatch(o, 2, o.imageTokens, 3);
@@ -74,7 +74,7 @@ std::string encoderDiffers(Precision precision, double tolerance) {
     return error < tolerance ? "" : "the encoder is off by " + std::to_string(error);
 }
 
-/// Empty if the device merges and restores as the processor does.
+/// Returns an empty text if device and CPU merge and restore alike, else the difference.
 std::string mergeDiffers(const char* nearest, int tokens) {
     setenv("MPM_CUDA_NEAREST", nearest, 1);
     EncoderOptions o;
@@ -102,7 +102,7 @@ std::string mergeDiffers(const char* nearest, int tokens) {
     return sameBits(restored[0], restored[1]) ? "" : "restored rows differ";
 }
 
-/// The first difference between device and processor, or the error that the device reports.
+/// Returns the first difference between device and CPU, or the error that the device reports.
 std::string firstDifference() {
     try {
         for (const char* nearest : {"plain", "tensor"}) {
@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(
                     std::pair{"outside", "outside of its memory"}),
     [](const auto& one) { return std::string(one.param.first); });
 
-// If a graph cannot be recorded, the kernels are queued without it from then on.
+// If recording a CUDA graph fails, this and all later forwards launch the kernels without a graph.
 TEST_F(EmulatedCuda, RecordingMayBeRefused) {
     use("mpm_cuda_emulated");
     setenv("MPM_CUDA_GRAPHS", "always", 1);
@@ -176,7 +176,8 @@ TEST_F(EmulatedCuda, MemoryMayRunOut) {
     int failures = 0;
     for (const char* function : {"cudaMalloc", "cudaHostAlloc"}) {
         for (int skip = 0; skip < 12; ++skip) {
-            // The forward is tried again once, over memory that was freed.
+            // After a failed allocation, the backend frees memory and tries the forward once more, so many
+            // calls must fail.
             refuse(function, skip, 50);
             try {
                 forward(larger, Device::Cuda);
@@ -191,7 +192,7 @@ TEST_F(EmulatedCuda, MemoryMayRunOut) {
     EXPECT_GT(failures, 0);
 }
 
-// A GPU cannot reuse: Auto takes the processor then, and the GPU otherwise.
+// A GPU does not support reuse. Auto takes the CPU if reuse is on, else the GPU.
 TEST_F(EmulatedCuda, AutoReusesOnTheProcessor) {
     use("mpm_cuda_emulated");
     const EncoderOptions o;

@@ -1,5 +1,5 @@
-// The encoder on a GPU: the suite of every device, and features that only a GPU has. Skipped, with the
-// reason, if there is none.
+// The encoder on a GPU: the suite for all devices, and features that only a GPU has. Without a GPU, the tests
+// are skipped with a message.
 #include <cstdlib>
 
 #include "mpm_layer/encoder_suite.hpp"
@@ -26,7 +26,8 @@ protected:
     }
 };
 
-// The first forward of a shape is queued kernel by kernel, the second is recorded, the third uses the record.
+// The first forward of a shape launches each kernel, the second records a CUDA graph, the third launches the
+// graph.
 TEST_F(CudaWays, GraphsChangeNoBits) {
     const EncoderOptions o = with([](auto& options) { options.schedule = {1}; });
     const EncoderCase encoder = makeEncoder(o);
@@ -70,7 +71,7 @@ void expectProcessorsMerge(const cv::Mat& tokens, int special) {
         ASSERT_EQ(maps[0][i].ids, maps[1][i].ids) << "image " << i;
     EXPECT_EQ(rows[0], rows[1]) << "means have the same bits";
 
-    // Any rows of the right number can be restored, such as the tokens.
+    // The restored rows need not be merged rows, so the test restores the tokens themselves.
     cv::Mat restored[2];
     for (int way = 0; way < 2; ++way) {
         restored[way].create(3, tokens.size.p, CV_32F);

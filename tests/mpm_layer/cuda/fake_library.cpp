@@ -1,4 +1,4 @@
-// Replaces libmpm_cuda: the answers about version, driver and devices are set at compile time.
+// Replaces libmpm_cuda. Macros set the version, the driver and the devices that it reports.
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
@@ -31,14 +31,14 @@ int deviceCount(int32_t* count, MpmCudaError* error) {
 #endif
 }
 
-// The first device is too old, the others are not.
+// Device 0 is too old for the library, the other devices are not.
 int deviceInfo(int32_t index, MpmCudaDevice* device, MpmCudaError*) {
     *device = {"Fake", index == 0 ? 7 : 9, 0, 1, 1};
     return MPM_CUDA_OK;
 }
 
 #ifdef FAKE_RECORDS
-// A library that records calls; every merge keeps all tokens.
+// This variant of the library records calls. Merges keep all tokens.
 std::string g_log;
 
 void record(const char* format, ...) {
@@ -58,7 +58,7 @@ struct MpmCudaEncoder {
 };
 struct MpmCudaSession {
     int32_t tokens;
-    std::vector<float> rows;  // without special ones
+    std::vector<float> rows;  // image tokens only
 };
 
 namespace {
@@ -170,7 +170,7 @@ const MpmCudaEntry* makeEntry() {
 }  // namespace
 
 #ifdef FAKE_OLDER
-// A library that supports other versions only.
+// This variant of the library supports only an older version of the interface.
 extern "C" const MpmCudaEntry* mpm_cuda_entry(uint32_t version) {
     return version == MPM_CUDA_ENTRY_VERSION - 1 ? makeEntry() : nullptr;
 }

@@ -1,4 +1,4 @@
-// Loading libmpm_cuda: the libraries that are rejected, the messages, and the behaviour of Auto then.
+// Loading libmpm_cuda: libraries that are rejected, the messages, and Device::Auto after a rejection.
 #include <cstdlib>
 #include <filesystem>
 
@@ -20,7 +20,7 @@ protected:
         return file.append(name).append(".so");
     }
 
-    /// An explicit request fails with these words; Auto uses the processor.
+    /// Expects that Device::Cuda fails with these words, and that Device::Auto uses the CPU.
     static void expectRefusal(const std::vector<std::string>& words, int index = 0) {
         try {
             makeBackend(Device::Cuda, index);
@@ -76,7 +76,7 @@ TEST_F(CudaLoader, ChoosesDevicesByIndex) {
     }
 }
 
-// Beside the program itself, whatever the current folder is; never in the current folder.
+// The library is searched in the program's folder, never in the current folder.
 TEST_F(CudaLoader, LooksBesideTheProgramAndNotInTheCurrentFolder) {
     namespace fs = std::filesystem;
     const fs::path beside = fs::read_symlink("/proc/self/exe").parent_path() / "libmpm_cuda.so";
@@ -92,7 +92,7 @@ TEST_F(CudaLoader, LooksBesideTheProgramAndNotInTheCurrentFolder) {
     fs::remove_all(scratch);
 }
 
-// The library of this build, if there is one: it must load, whether or not there is a GPU.
+// If this build makes the library, it must load, even without a GPU.
 TEST_F(CudaLoader, LoadsTheLibraryOfThisBuild) {
 #ifdef MPM_CUDA_LIBRARY_FILE
     use(MPM_CUDA_LIBRARY_FILE);

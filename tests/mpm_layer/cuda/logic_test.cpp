@@ -1,4 +1,4 @@
-// The logic that the device's kernels share with the CPU: tiles, order, numbering, scaling, means.
+// The code that CUDA kernels share with the CPU: tiles, order of candidates, numbering, scaling, means.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -69,8 +69,8 @@ TEST(CudaOrder, PrefersTheLowestIndexAmongEquals) {
     EXPECT_EQ(indexOf(kNoCandidate), -1);
 }
 
-// The kernels' way on the processor: unit rows, tiles in a shuffled order, a single candidate kept per token,
-// tokens numbered in chunks with the sums carried along.
+// Merges on the CPU like the kernels: unit rows, tiles in random order, a single candidate for each token,
+// and clusters numbered in chunks of tokens, with a running count.
 struct Numbered {
     std::vector<int> ids, starts, members;
     int clusters = 0;
@@ -223,8 +223,8 @@ TEST(CudaSplit, PlacesEveryTermOnce) {
     EXPECT_EQ(std::count(hits.begin(), hits.end(), 1), static_cast<int>(hits.size()));
 }
 
-// As the tensor cores sum: six products of terms, a step of 16 at a time, each addition truncated instead of
-// rounded, the worst behaviour that is known.
+// Sums as tensor cores may do in the worst known case: each addition truncates instead of rounding. A product
+// of f32 is the sum of six products of terms, in steps of 16 elements.
 float cutOff(double value) {
     const float nearest = static_cast<float>(value);
     return std::abs(static_cast<double>(nearest)) > std::abs(value) ? std::nextafter(nearest, 0.0f) : nearest;
@@ -260,7 +260,7 @@ std::vector<float> unitVector(int width, std::mt19937& random, float mean) {
 TEST(CudaSplit, SimilaritiesAreAsExactAsF32AndSymmetric) {
     std::mt19937 random(5);
     for (int width : {7, 64, 192, 768, 1024}) {
-        // With a large mean all products have the same sign, and errors add up.
+        // With a large mean, all products have the same sign, so their rounding errors add up.
         for (float mean : {0.0f, 3.0f, 100.0f}) {
             for (int i = 0; i < 50; ++i) {
                 const auto a = unitVector(width, random, mean), b = unitVector(width, random, mean);

@@ -51,7 +51,7 @@ TEST(Plot, AxisHasRoundTicksInside) {
     EXPECT_LT(Axis(7, 7, 0, 1).from(), 7);  // a single value still has an axis
 }
 
-// A name has the same colour in all figures of a report, next to any other names.
+// A name has the same colour in all figures of a report, whatever other names a figure has.
 TEST(Plot, NamesKeepTheirColourFromFigureToFigure) {
     const auto colourOf = [](const Figure& figure, const std::string& name) {
         const std::string svg = toSvg(figure);
@@ -111,7 +111,7 @@ TEST(Plot, HasBackgroundTitleAndOrigin) {
     EXPECT_EQ(toImage(made).rows, toImage(figure()).rows + 2 * 20);
 }
 
-// A label is as wide as the space that was reserved for it: SVG and pixels use the same font.
+// A label fits into the reserved width, because SVG and images use the same font.
 TEST(Plot, TextFitsItsPlace) {
     PixelCanvas canvas({300, 60}, 2);
     canvas.text("tome:r=13, all blocks", {20, 40}, 11.5, {}, Anchor::Start, false);
@@ -133,7 +133,7 @@ TEST(Plot, SeriesOfOneNameShareAColour) {
     EXPECT_GT(cv::countNonZero(right), 1000) << "a bar";
 }
 
-// However small the least of positive bars is, the axis starts at 0.
+// If all bars are positive, the axis starts at 0, even if the shortest bar is very small.
 TEST(Plot, BarsStandOnTheirAxis) {
     const auto bottom = [](double least) {
         PlotSeries series;

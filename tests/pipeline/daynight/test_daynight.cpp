@@ -31,15 +31,15 @@ TEST(Saturation, IsThatOfTheMostColourfulTenth) {
     EXPECT_EQ(saturation(cv::Mat(480, 640, CV_8UC3, cv::Scalar(90, 90, 90))), 0);
     cv::Mat street(480, 640, CV_8UC3, cv::Scalar(120, 118, 116));
     EXPECT_NEAR(saturation(street), 4 / 255.0, 1e-12);
-    street.colRange(0, 80) = cv::Scalar(40, 90, 140);  // an eighth
+    street.colRange(0, 80) = cv::Scalar(40, 90, 140);  // an eighth of the image has colour
     EXPECT_NEAR(saturation(street), 100 / 255.0, 1e-12);
-    street.colRange(10, 80) = cv::Scalar(120, 118, 116);  // a single red lamp is no day
+    street.colRange(10, 80) = cv::Scalar(120, 118, 116);  // a single red lamp must not count as day
     EXPECT_NEAR(saturation(street), 4 / 255.0, 1e-12);
     EXPECT_THROW(saturation(cv::Mat()), cv::Exception);
     EXPECT_THROW(saturation(cv::Mat(2, 2, CV_32F)), cv::Exception);
 }
 
-// An infrared lamp makes the image bright and grey.
+// By night, an infrared lamp makes the image bright, but grey.
 TEST(DayNight, InfraredIsNight) {
     DayNightRule rule;
     rule.by = By::Infrared;
@@ -123,7 +123,8 @@ TEST(DayNight, RefusesRulesWithoutSense) {
     EXPECT_THROW(DayNight{rule}, cv::Exception);
 }
 
-// Published almanac values: noon heights at the solstices follow from the tilt of the earth, 23.44 degrees.
+// Compares with an almanac. The heights at noon on the solstices follow from the tilt of the earth, 23.44
+// degrees.
 TEST(Sun, StandsWhereTheAlmanacSays) {
     const long june = 1718906400, december = 1734789600;  // 2024-06-20 18:00 and 2024-12-21 14:00 UTC
     double most = -90, least = 90;

@@ -24,7 +24,7 @@ bool same(const cv::Mat& a, const cv::Mat& b) {
     return a.size() == b.size() && a.type() == b.type() && cv::norm(a, b, cv::NORM_INF) == 0;
 }
 
-/// A map of pairs and larger clusters: each cell joins the right neighbour at random.
+/// Returns a random map of pairs and larger clusters: each cell may join its left or upper neighbour.
 cv::Mat randomMap(cv::Size grid, int seed) {
     cv::RNG coin(seed);
     cv::Mat map(1, grid.area(), CV_32S);
@@ -49,7 +49,7 @@ TEST(Palette, KeepsColoursApart) {
     EXPECT_EQ(completed[3], colours[3]);
 }
 
-/// CIE Lab of colours, as they are or as eyes without green cones see them (Machado 2009).
+/// Returns colours in CIE Lab. If `deuteranopia`, as people without green cones see them (Machado 2009).
 cv::Mat labOf(const Palette& colours, bool deuteranopia) {
     cv::Mat rgb(1, static_cast<int>(colours.size()), CV_8UC3), linear, lab;
     std::copy(colours.begin(), colours.end(), rgb.begin<cv::Vec3b>());
@@ -72,7 +72,7 @@ cv::Mat labOf(const Palette& colours, bool deuteranopia) {
 
 TEST(Palette, IsSeenByColourBlindEyesAndOnBothThemes) {
     Palette colours = defaultPalette(20);
-    // Grounds of bars: cards of the light and of the dark theme.
+    // The backgrounds of bars: cards of the light and of the dark theme.
     const Palette grounds = {{255, 255, 255}, {0xE9, 0xEC, 0xF0}, {0x1C, 0x21, 0x29}, {0x2A, 0x31, 0x3C}};
     colours.insert(colours.end(), grounds.begin(), grounds.end());
     for (const bool deuteranopia : {false, true}) {
@@ -189,7 +189,7 @@ TEST(MergeMap, TouchingClustersDifferAndDrawingIsDeterministic) {
     }
 }
 
-// By default a cluster has the mean colour of the patches in it, also of patches that do not touch.
+// By default, a cluster has the mean colour of all its patches, even if they do not touch.
 TEST(MergeMap, MeanColoursAreThoseOfThePatches) {
     const cv::Size grid(4, 2);
     cv::Mat image(20, 40, CV_8UC3, cv::Scalar(0, 0, 0));
@@ -202,7 +202,7 @@ TEST(MergeMap, MeanColoursAreThoseOfThePatches) {
     for (const cv::Point at : {cv::Point(5, 5), cv::Point(0, 9), cv::Point(35, 15)})
         EXPECT_EQ(drawn.at<cv::Vec3b>(at), cv::Vec3b(150, 75, 30));
     EXPECT_EQ(drawn.at<cv::Vec3b>(5, 15), cv::Vec3b(0, 0, 0));
-    // An outline between clusters, and none inside a cluster.
+    // There are outlines between clusters, but not inside a cluster.
     style.outlines = true;
     cv::Mat lines;
     cv::absdiff(drawMergeMap(image, identityMap(8), grid, style),
@@ -217,7 +217,7 @@ TEST(MergeMap, LargerClustersAreStronger) {
     const Palette tints = clusterColours({}, map, {4, 2}, MergeMapStyle::Colours::Size);
     EXPECT_EQ(tints[0], tints[3]);
     EXPECT_EQ(tints[0], cv::Vec3b(128, 128, 128));
-    EXPECT_GT(tints[1][1], tints[2][1]);  // less green: redder
+    EXPECT_GT(tints[1][1], tints[2][1]);  // less green means redder
 }
 
 TEST(Masked, BelongsToNoClass) {
@@ -236,7 +236,7 @@ TEST(Masked, BelongsToNoClass) {
     EXPECT_LT(most, 100);
 }
 
-/// Tokens of four kinds, left to right, in a space of `width`, with a little noise.
+/// Returns tokens of four kinds (from left to right) with `width` elements, and a little noise.
 cv::Mat fourKinds(int seed, int width = 40, double offset = 0) {
     cv::Mat kinds(4, width, CV_32F), tokens(64, width, CV_32F);
     cv::RNG(5).fill(kinds, cv::RNG::NORMAL, 0, 1);
@@ -257,8 +257,8 @@ TEST(FeatureColours, TellKindsOfTokensApart) {
         }
 }
 
-// The components are those of the first frames: colours stay when the scene changes, and after that they do
-// not depend on the frames between.
+// The first frames determine the principal components. Later frames do not change them, so colours do not
+// depend on the frames in between.
 TEST(FeatureColours, AreStableOverTime) {
     FeatureColours colours;
     const cv::Mat first = colours.colours(fourKinds(1), {8, 8});
@@ -280,7 +280,7 @@ TEST(FeatureColours, NothingIsLearnedFromABlackFrame) {
         EXPECT_EQ(colours.colours(cv::Mat::ones(64, 40, CV_32F), {8, 8}).at<cv::Vec3b>(0, 0),
                   cv::Vec3b(128, 128, 128));
     EXPECT_FALSE(colours.settled());
-    colours.colours(fourKinds(1), {8, 8}, false);  // the first frame is learned from in any case
+    colours.colours(fourKinds(1), {8, 8}, false);  // the first frame is always learned
     EXPECT_NE(colours.colours(fourKinds(1), {8, 8}).at<cv::Vec3b>(0, 0), cv::Vec3b(128, 128, 128));
 }
 

@@ -76,7 +76,7 @@ TEST(Text, SeveralThreadsDrawTheSame) {
         EXPECT_TRUE(sameText(image, alone));
 }
 
-// In a separate process: fonts are searched once.
+// Runs in a separate process, because a process searches fonts only once.
 TEST(Text, IsDrawnWithoutAnyFontToo) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const auto drawWithoutFonts = [] {

@@ -1,4 +1,4 @@
-// The size in the first bytes of a file is that of the decoded image.
+// The size that headerOf() reads from the first bytes of a file must be that of the decoded image.
 #include <gtest/gtest.h>
 
 #include <opencv2/imgcodecs.hpp>
@@ -40,7 +40,7 @@ TEST(ImageHeader, KnowsDepthAndChannels) {
     EXPECT_EQ(headerOf(bytes)->channels, 3);
     cv::imencode(".jpg", cv::Mat(90, 80, CV_8UC3, cv::Scalar::all(1)), bytes,
                  {cv::IMWRITE_JPEG_PROGRESSIVE, 1});
-    EXPECT_GT(headerOf(bytes)->extraDepth, 0);  // a progressive image is kept whole
+    EXPECT_GT(headerOf(bytes)->extraDepth, 0);  // decoding a progressive JPEG keeps all coefficients
 }
 
 TEST(ImageHeader, IsNothingForOtherFormats) {

@@ -1,4 +1,4 @@
-// Images that would take gigabytes are rejected before anything is decoded; others are read.
+// Images that would need gigabytes are rejected before they are decoded; other images are read.
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -89,7 +89,7 @@ TEST(ReadImage, OfAHundredMegapixelsIsAllowed) {
     for (const auto& [extra, channels] : {std::pair{0, 3}, {2, 3}, {8, 3}})
         EXPECT_NO_THROW(checkImageSize(11'600, 8'700, 2 * 3 + extra * channels / 2));
     EXPECT_THROW(checkImageSize(40'000, 40'000, 6), ImageError);
-    // In fact, and not only in the sum.
+    // An image of the largest allowed size is indeed decoded.
     Bytes bytes = encoded(".png", cv::Mat(10'000, 10'000, CV_8UC1, cv::Scalar::all(7)));
     EXPECT_EQ(decodeImage({bytes.data(), bytes.size()}, cv::IMREAD_UNCHANGED).total(), 100'000'000U);
 }
@@ -152,7 +152,7 @@ TEST(ReadImage, WaitsForNoPipe) {
         EXPECT_THROW(readImage(name, cv::IMREAD_COLOR), ImageError) << name;
 }
 
-// Standard error belongs to the whole process: nothing may be done to it while images are read.
+// Reading an image must not redirect standard error, because other threads of the process also use it.
 TEST(ReadImage, LeavesStandardErrorAlone) {
     TempFolder folder;
     const Bytes whole = encoded(".jpg", noise({160, 120}));

@@ -1,4 +1,4 @@
-// Joining the parts of an evaluation: the work grows as their number does.
+// Joining the parts of an evaluation takes time in proportion to the number of parts.
 #include <gtest/gtest.h>
 
 #include <ctime>
@@ -10,7 +10,7 @@
 namespace mpm::pipeline {
 namespace {
 
-/// Finished parts of one group each.
+/// Writes finished parts with a single group each, and returns their paths.
 std::vector<std::string> writeParts(const test::TempFolder& folder, int count) {
     EvalHead head;
     head.settings.emplace_back();
@@ -35,7 +35,8 @@ TEST(Join, ReadsEachLineOnce) {
     EXPECT_EQ(rows, 300);
 }
 
-// As many files in all, so a machine's speed plays no role: quadratic work would take ten times as long.
+// Both measurements join 3000 files in total, so the machine's speed has no effect. If the time were
+// quadratic, the second would take ten times as long.
 TEST(Join, TakesTimeInProportionToTheParts) {
     const test::TempFolder folder;
     const std::vector<std::string> few = writeParts(folder, 300), many = writeParts(folder, 3000);

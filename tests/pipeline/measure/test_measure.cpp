@@ -1,5 +1,4 @@
-// The work behind `mpm bench` and `mpm eval` as a library: methods, settings, rounds, heads, published
-// figures.
+// The library that `mpm bench` and `mpm eval` use: methods, settings, rounds, heads, published figures.
 #include <gtest/gtest.h>
 
 #include "pipeline/measure/bench_rounds.hpp"
@@ -71,7 +70,7 @@ TEST(Method, BlocksMayFollowParameters) {
     EXPECT_TRUE(usualBlocks("mpm", 12).empty());
 }
 
-// A network that is opened with another method has it for bare mpm and for reuse.
+// If a model has its own method, `mpm` without blocks and `reuse` mean that method.
 TEST(Method, WithoutBlocksMpmIsTheModelsOwn) {
     const OwnMerging own{"mpm:pairs=2", {0, 2}};
     EXPECT_EQ(methodsFrom("mpm")[0].reducer(own), "mpm:pairs=2");
@@ -140,17 +139,18 @@ TEST(Method, SharingNeedsAPolicyInTheModel) {
         "needs labels");
 }
 
-// The order of superpatches is that of their most frequent labels; equal superpatches are in random order.
+// The score of a superpatch is the share of its most frequent label. Superpatches with equal shares are in
+// random order.
 TEST(ShareScores, OracleCountsLabels) {
     cv::Mat labels(8, 12, CV_8U, cv::Scalar(3));
-    for (int k = 0; k < 6; ++k)  // superpatch k has k pixels of another label, of 16
+    for (int k = 0; k < 6; ++k)  // of the 16 pixels of superpatch k, k have another label
         for (int i = 0; i < k; ++i)
             labels.at<uchar>(k / 3 * 4 + i / 4, k % 3 * 4 + i % 4) = static_cast<uchar>(i);
     const cv::Mat scores = oracleScores(labels, {3, 2}, 5);
     for (int k = 0; k < 6; ++k) {
         const int most = k == 4   ? 13
                          : k == 5 ? 12
-                                  : 16 - k;  // label 3 is among the others from the fourth on
+                                  : 16 - k;  // from superpatch 4 on, one of the k pixels has label 3, too
         EXPECT_GE(scores.at<float>(k / 3, k % 3), most / 16.0F) << k;
         EXPECT_LT(scores.at<float>(k / 3, k % 3), (most + 0.6F) / 16) << k;
     }
@@ -201,7 +201,7 @@ TEST(Flops, DecodersFollowReuse) {
     cost.attentionWeights = {100, 100}, cost.mlpWeights = {200, 200};
     cost.width = cost.attentionWidth = 8;
     cost.around = 5;
-    cost.decoders = {{10, 3, 8, {100}, {200}}};  // 10 of the image, 3 of the decoder
+    cost.decoders = {{10, 3, 8, {100}, {200}}};  // 10 rows from the image, 3 of the decoder
     const FlopsCounter counter(cost);
     const auto rows = [](double computed, double all) { return 2 * computed * 300 + 4 * computed * all * 8; };
     mpm::ImageReport report;

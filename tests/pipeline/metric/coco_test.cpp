@@ -1,4 +1,4 @@
-// Figures of COCO against those of its own code, against a second writing, and files that are damaged.
+// Compares COCO's figures with those of COCO's code and of a second implementation; also damaged files.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -79,7 +79,7 @@ TEST(Coco, EqualsCocosOwnCode) {
 }
 
 cv::Rect2d randomBox(Random& random) {
-    // Few different numbers: overlaps and areas are often equal, or exactly at a limit.
+    // There are few different numbers, so overlaps and areas are often equal, or exactly at a limit.
     const int side[] = {16, 20, 32, 40, 64, 96, 128};
     return {double(4 * random.below(12)), double(4 * random.below(12)), double(side[random.below(7)]),
             double(side[random.below(7)])};
@@ -130,7 +130,7 @@ TEST(Coco, EqualsASecondWritingOnMadeUpSets) {
     }
 }
 
-// Two objects, three detections: the first is right, the second wrong, the third right again.
+// There are two objects and three detections. The first and third detections are right, the second is wrong.
 TEST(Coco, FollowsByHand) {
     CocoObject object;
     object.image = object.category = 1;

@@ -1,4 +1,4 @@
-// COCO's definitions a second time: slow and plain, without a line in common with the product.
+// A second implementation of COCO's definitions: slow and simple, and independent of the code under test.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct PlainCoco {
         return both == 0 ? 0 : both / (g.crowd ? own : own + g.box.width * g.box.height - both);
     }
 
-    /// One curve. `counted`: the number of objects that are to be found.
+    /// Returns the results for a single precision-recall curve. `counted` is the number of objects to find.
     std::vector<Result> results(int64_t category, double low, double high, double threshold, size_t most,
                                 int& counted) const {
         std::vector<Result> all;
@@ -54,7 +54,7 @@ struct PlainCoco {
             }
             for (size_t d = 0; d < detections.size(); ++d) {
                 int best = -1;
-                for (const bool among : {false, true}) {  // ignored objects if no other one fits
+                for (const bool among : {false, true}) {  // ignored objects only if no other fits
                     for (size_t g = 0; g < objects.size() && (best < 0 || ignored[best] == among); ++g) {
                         if (ignored[g] != among || (used[g] && !objects[g].crowd)) continue;
                         const double overlap = overlapOf(detections[d], objects[g]);
@@ -75,7 +75,7 @@ struct PlainCoco {
         return all;
     }
 
-    /// Mean over categories and thresholds, -1 if there is nothing.
+    /// Returns the mean over categories and thresholds; -1 if no category has objects.
     double mean(bool precision, double low, double high, double first, double last, size_t most) const {
         double sum = 0, count = 0;
         for (const int64_t category : categories)

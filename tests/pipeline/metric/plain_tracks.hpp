@@ -1,4 +1,4 @@
-// The figures of tracks a second time, from their definitions: all assignments are tried.
+// A second implementation of the figures of tracks, from their definitions: tries all assignments.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace mpm::test {
 
 using Pairs = std::vector<std::pair<int, int>>;
 
-/// The pairs of positive score with the largest sum.
+/// Returns the pairs with positive scores whose sum is the largest.
 inline Pairs bestPairs(int rows, int columns, const std::function<double(int, int)>& score) {
     Pairs best, now;
     double bestSum = 0;
@@ -65,7 +65,7 @@ struct PlainTracks {
         return count;
     }
 
-    /// HOTA, DetA, AssA, LocA, DetRe, DetPr, AssRe, AssPr at one threshold.
+    /// Returns HOTA, DetA, AssA, LocA, DetRe, DetPr, AssRe and AssPr at a single threshold.
     std::vector<double> hota(double threshold) const {
         std::map<std::pair<int64_t, int64_t>, double> likeness, common;
         for (int f = 1; f <= frames; ++f) {
@@ -112,7 +112,8 @@ struct PlainTracks {
                 over(assPr, right)};
     }
 
-    /// MOTA, MOTP, switches, fragments, mostly and partly tracked, mostly lost.
+    /// Returns MOTA, MOTP, and the numbers of switches, fragments, and mostly tracked, partly tracked and
+    /// mostly lost objects.
     std::vector<double> clear() const {
         double right = 0, place = 0, switches = 0, fragments = 0;
         std::map<int64_t, int64_t> last, before;
@@ -155,7 +156,7 @@ struct PlainTracks {
                 counts[2]};
     }
 
-    /// IDF1, IDP, IDR.
+    /// Returns IDF1, IDP and IDR.
     std::vector<double> identities() const {
         std::map<std::pair<int64_t, int64_t>, double> common;
         std::set<int64_t> first, second;

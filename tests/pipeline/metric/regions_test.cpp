@@ -17,7 +17,7 @@ cv::Mat randomIds(int seed, cv::Size size, int classes, int ignored) {
     return ids;
 }
 
-// Every pixel against every pixel around it.
+// Computes the band with plain loops: compares every pixel with all pixels within the radius.
 cv::Mat plainBand(const cv::Mat& ids, int ignored, int radius) {
     cv::Mat band = cv::Mat::zeros(ids.size(), CV_8U);
     for (int y = 0; y < ids.rows; ++y)
@@ -67,7 +67,7 @@ TEST(Regions, CellsCarryAConfusionElsewhere) {
     EXPECT_THROW(to.add({0, 5, 1}), cv::Exception);
 }
 
-// A square of 32x32 is small, with a pixel more it is not; two squares that touch at a corner are two
+// An object of 32x32 pixels is small, a larger object is not. Two squares that touch only at a corner are two
 // regions.
 TEST(Regions, ObjectsGoBySizeOfTheirRegion) {
     cv::Mat truth(400, 400, CV_8U, cv::Scalar(0)), prediction(400, 400, CV_8U, cv::Scalar(0));
@@ -88,7 +88,7 @@ TEST(Regions, ObjectsGoBySizeOfTheirRegion) {
 }
 
 TEST(Distances, JoinsAreMeasuredFromMiddleToMiddle) {
-    // 1x4 grid: 0 and 1 join, then that pair and patch 3, whose middles are 2.5 apart.
+    // In a 1x4 grid, patches 0 and 1 join, then this pair and patch 3. Their centres are 2.5 apart.
     const cv::Mat first = (cv::Mat_<int>(1, 4) << 0, 0, 1, 2), second = (cv::Mat_<int>(1, 3) << 0, 1, 0);
     const auto counts = joinDistances({first, second}, {4, 1});
     ASSERT_EQ(counts.size(), 2u);

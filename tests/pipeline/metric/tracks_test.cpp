@@ -1,5 +1,5 @@
-// Figures of tracks against those of the published code, against a second writing, and files that are
-// damaged.
+// Compares the figures of tracks with those of the published code and of a second implementation; also
+// damaged files.
 #include <gtest/gtest.h>
 
 #include <filesystem>

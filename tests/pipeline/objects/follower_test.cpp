@@ -1,4 +1,4 @@
-// Objects of any model, followed over frames, restarts and changes of the model.
+// Objects of detectors and segmentation models, followed over frames, restarts and changes of the model.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -20,7 +20,7 @@ std::shared_ptr<const KnownObjects> nobody() {
     return std::make_shared<const KnownObjects>();
 }
 
-/// A street with a car, and with somebody on the right side at x.
+/// Returns a street with a car on the left (if `car`), and a person at x (if x is not negative).
 Segmentation street(int x = 120, bool car = true) {
     Segmentation found;
     found.labels = cv::Mat(kImage, CV_8U, cv::Scalar(0));
@@ -40,7 +40,7 @@ struct Follower {
     std::vector<Polygon> masks;
     int generation = 1;
     cv::Size image = kImage;
-    double steady = 0;  ///< of the clock that nobody sets, against the other
+    double steady = 0;  ///< offset of the steady clock from the system clock
 };
 
 const TrackedObject* ofClass(const FollowedObjectsPtr& all, int label) {
@@ -53,7 +53,7 @@ TEST(ObjectFollower, FollowsNothingUnlessItIsWanted) {
     Follower is;
     is.wish.classes.clear();
     EXPECT_EQ(is.step(street(), 0), nullptr);
-    is.wish = {{"*"}, {}, nullptr};  // the store has not answered yet
+    is.wish = {{"*"}, {}, nullptr};  // known objects are null until the store has answered
     EXPECT_EQ(is.step(street(), 1), nullptr);
     is.wish.known = nobody();
     EXPECT_NE(is.step(street(), 2), nullptr);
@@ -88,19 +88,19 @@ TEST(ObjectFollower, StaysAreMeasuredByRegion) {
     Follower is;
     is.wish.regions = {{"right", {{.5, 0}, {1, 0}, {1, 1}, {.5, 1}}}};
     FollowedObjectsPtr all;
-    for (int i = 0; i <= 20; ++i)  // walks in from the left and stands still
+    for (int i = 0; i <= 20; ++i)  // the person walks to the right and stands still
         all = is.step(street(std::min(60 + 4 * i, 120)), i * .5);
     const TrackedObject* walker = ofClass(all, 2);
     ASSERT_NE(walker, nullptr);
     EXPECT_NEAR(walker->stays.at(""), 10, .01);
     EXPECT_NEAR(walker->stays.at("right"), 5.5, .6);
     std::map<std::string, double> left;
-    for (int i = 21; i < 40; ++i)  // walks out again
+    for (int i = 21; i < 40; ++i)  // the person walks back
         for (const TrackedObject& one : is.step(street(std::max(60, 120 - 4 * (i - 20))), i * .5)->objects)
             left.insert(one.left.begin(), one.left.end());
     EXPECT_EQ(left.size(), 1U);
     EXPECT_NEAR(left.at("right"), 8.5, .6);
-    for (int i = 40; i < 300; ++i)  // and is gone
+    for (int i = 40; i < 300; ++i)  // the person is gone
         for (const TrackedObject& one : is.step(street(-1), i * .5)->objects)
             left.insert(one.left.begin(), one.left.end());
     EXPECT_EQ(left.size(), 2U);
@@ -109,7 +109,7 @@ TEST(ObjectFollower, StaysAreMeasuredByRegion) {
 
 const std::vector<Region> kRight = {{"right", {{.5, 0}, {1, 0}, {1, 1}, {.5, 1}}}};
 
-/// Somebody walks to the right for 7.5 s and stands there until 10 s.
+/// A person walks to the right for 7.5 s, then stands still until 10 s.
 FollowedObjectsPtr walkIn(Follower& is) {
     is.wish.regions = kRight;
     FollowedObjectsPtr all;
@@ -130,7 +130,8 @@ TEST(ObjectFollower, AnotherWishKeepsTheStaysByRegion) {
     EXPECT_TRUE(walker->before.empty()) << "the program runs on";
 }
 
-/// The place before the stop is unknown: an alert too many is better than a missed alert.
+/// After a restart, a stay counts from the moment at which the object stopped. If that is unknown, the stay
+/// is longer: an additional alert is better than a missed alert.
 TEST(ObjectFollower, AStayInARegionIsKnownAfterARestartSinceTheObjectStopped) {
     for (const bool stood : {true, false}) {
         Follower before, after;
@@ -152,7 +153,8 @@ TEST(ObjectFollower, AStayInARegionIsKnownAfterARestartSinceTheObjectStopped) {
     }
 }
 
-/// A light switch (other labels for some frames), somebody in front for five seconds, and a restart.
+/// The car keeps its identity if the light changes (other labels for some frames), if a person hides it for
+/// five seconds, and after a restart.
 TEST(ObjectFollower, WhatStandsStillKeepsItsIdentity) {
     Follower before;
     FollowedObjectsPtr all;
@@ -162,7 +164,7 @@ TEST(ObjectFollower, WhatStandsStillKeepsItsIdentity) {
     const std::int64_t car = ofClass(all, 1)->id;
     Segmentation flash;
     flash.labels = cv::Mat(kImage, CV_8U, cv::Scalar(1));
-    for (; now < 12; now += .5)  // everything is car
+    for (; now < 12; now += .5)  // all pixels have the label of cars
         before.step(flash, now);
     for (; now < 17; now += .5)
         before.step(street(-1, false), now);
@@ -170,13 +172,13 @@ TEST(ObjectFollower, WhatStandsStillKeepsItsIdentity) {
     ASSERT_NE(ofClass(all, 1), nullptr);
     EXPECT_EQ(ofClass(all, 1)->id, car);
 
-    Follower after;  // an hour later, and the model has its classes in another order
+    Follower after;  // an hour later, with a model that has another order of classes
     after.names = {"pedestrian", "sky", "car"};
     after.wish.known = std::make_shared<const KnownObjects>(knownFrom(*all, kImage, kNames));
     Segmentation found = street(-1);
     found.labels.setTo(2, found.labels == 1);
     found.labels.setTo(1, found.labels == 0);
-    found.labels(cv::Rect(150, 10, 20, 20)) = 2;  // a new one
+    found.labels(cv::Rect(150, 10, 20, 20)) = 2;  // a new object
     for (int i = 0; i < 3; ++i)
         all = after.step(found, 3600 + i);
     ASSERT_EQ(all->objects.size(), 2U);
@@ -194,7 +196,7 @@ TEST(ObjectFollower, AClockThatIsSetChangesNoStay) {
         for (int i = 0; i < 10; ++i)
             all = is.step(street(), i);
         const TrackedObject car = *ofClass(all, 1), walker = *ofClass(all, 2);
-        is.steady = -set;  // the seconds of this clock go on
+        is.steady = -set;  // the steady clock is not set
         for (int i = 10; i < 13; ++i)
             all = is.step(street(), i + set);
         ASSERT_NE(ofClass(all, 2), nullptr);
@@ -204,7 +206,7 @@ TEST(ObjectFollower, AClockThatIsSetChangesNoStay) {
     }
 }
 
-/// Somebody walks away from a car; after ten seconds the camera sends images of half the size.
+/// A person walks away from a car. After ten seconds, the camera sends images of half the size.
 TEST(ObjectFollower, ImagesOfAnotherSizeShowTheSameObjects) {
     Follower is;
     FollowedObjectsPtr all;
@@ -226,7 +228,7 @@ TEST(ObjectFollower, ImagesOfAnotherSizeShowTheSameObjects) {
     EXPECT_NEAR(ofClass(all, 2)->stays.at(""), 19.5, .01);
 }
 
-/// A frame a minute: a car that has left is soon gone.
+/// Even with only a frame a minute, a car that has left is reported after a few frames.
 TEST(ObjectFollower, WhatIsRarelyLookedAtLeavesAfterAFewFrames) {
     Follower is;
     for (int i = 0; i < 10; ++i)

@@ -1,4 +1,5 @@
-// Objects keep their identity: through misses, occlusions, darkness and pauses; bad boxes do no harm.
+// Objects keep their identity in spite of missing boxes, occlusions, darkness and pauses. Invalid boxes have
+// no effect.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,11 +41,11 @@ TEST(ObjectTracker, KeepsTheIdentityOfAnObjectThatMoves) {
 
 TEST(ObjectTracker, ObjectsThatMeetKeepTheirIdentity) {
     ObjectTracker tracker;
-    std::map<std::int64_t, std::set<int>> ways;  // of each identity
+    std::map<std::int64_t, std::set<int>> ways;  // the objects that had each identity
     for (int i = 0; i < 30; ++i) {
         const float way = 12 * float(i);
         std::vector<Detection> found = {box(20 + way, 100)};
-        if (i < 13 || i > 17) found.push_back(box(20 + 12 * 29 - way, 104));  // hidden as they meet
+        if (i < 13 || i > 17) found.push_back(box(20 + 12 * 29 - way, 104));  // hidden meanwhile
         for (const TrackedObject& one : tracker.update(found, i * .2, kImage))
             if (one.seen) ways[one.id].insert(one.box.y > 102 ? 1 : 0);
     }
@@ -71,7 +72,7 @@ TEST(ObjectTracker, NamesTheStatesOfAnObject) {
         states.push_back(objects.empty() ? ObjectState::Left : objects[0].state);
         return objects;
     };
-    for (int i = 0; i < 20; ++i)  // moves for four seconds
+    for (int i = 0; i < 20; ++i)  // the object moves for four seconds
         step({box(10.F + 12 * float(i), 50)}, i * .2);
     EXPECT_EQ(states.front(), ObjectState::Arrived);
     EXPECT_EQ(states.back(), ObjectState::Moves);
@@ -97,14 +98,14 @@ TEST(ObjectTracker, AnObjectThatStaysKeepsItsIdentityForHours) {
         EXPECT_EQ(objects[0].id, id);
     };
     double now = 0;
-    for (int i = 0; i < 3 * 3600; ++i, now += 1)  // a frame a second for three hours, the box trembles
+    for (int i = 0; i < 3 * 3600; ++i, now += 1)  // three hours at a frame a second; the box jitters
         expectId(tracker.update({box(100 + float(i % 3), 100)}, now, kImage));
-    for (int i = 0; i < 5; ++i, now += 1)  // somebody stands in front of it
+    for (int i = 0; i < 5; ++i, now += 1)  // a person hides the object
         tracker.update({}, now, kImage);
     expectId(tracker.update({box(101, 100)}, now, kImage));
-    now += 3600;  // the camera was off
+    now += 3600;  // the camera was off for an hour
     expectId(tracker.update({box(101, 101)}, now, kImage));
-    for (int i = 0; i < 20; ++i, now += .2)  // a light switch: weak boxes, then none
+    for (int i = 0; i < 20; ++i, now += .2)  // the light changes: boxes with low scores, then none
         tracker.update(i < 10 ? std::vector<Detection>{box(100, 100, 0, .2F)} : std::vector<Detection>{}, now,
                        kImage);
     expectId(tracker.update({box(100, 101)}, now, kImage));
@@ -119,11 +120,11 @@ TEST(ObjectTracker, AnObjectThatMovesIsGoneAfterAnHour) {
     const auto objects = tracker.update({}, 3600, kImage);
     ASSERT_EQ(objects.size(), 1U);
     EXPECT_EQ(objects[0].state, ObjectState::Left);
-    EXPECT_EQ(tracker.update({box(190, 50)}, 3601, kImage).size(), 0U);  // not yet confirmed
+    EXPECT_EQ(tracker.update({box(190, 50)}, 3601, kImage).size(), 0U);  // too new
     EXPECT_GT(tracker.update({box(190, 50)}, 3602, kImage).at(0).id, objects[0].id);
 }
 
-/// The first box after the gap is in the same place.
+/// The first box after a gap of an hour is in the same place. The gap must not count as a stay.
 TEST(ObjectTracker, AGapOfAnHourIsNoStay) {
     for (const float speed : {0.F, 60.F}) {
         ObjectTracker tracker;
@@ -146,7 +147,7 @@ TEST(ObjectTracker, AGapOfAnHourIsNoStay) {
     }
 }
 
-/// Another one stands in its last place when the program is started again.
+/// An object that moved is not continued after a restart, even if another object stands in the last place.
 TEST(ObjectTracker, AnObjectThatMovedEndsWithTheProgram) {
     for (const bool stood : {false, true}) {
         ObjectTracker before;
@@ -165,12 +166,12 @@ TEST(ObjectTracker, AnObjectThatMovedEndsWithTheProgram) {
 }
 
 TEST(ObjectTracker, WhatWasSeenForAMomentIsSoonForgotten) {
-    for (const int frames : {2, 6}) {  // 0.2 and 1 s
+    for (const int frames : {2, 6}) {  // visible for 0.2 s or 1 s
         ObjectTracker tracker;
         std::set<std::int64_t> ids;
         tracker.update({}, 0, kImage);
         for (int i = 1; i <= frames + 12; ++i) {
-            const bool away = i > frames && i <= frames + 10;  // for 2 s
+            const bool away = i > frames && i <= frames + 10;  // hidden for 2 s
             for (const TrackedObject& one : tracker.update(
                      away ? std::vector<Detection>() : std::vector<Detection>{box(100, 100)}, i * .2, kImage))
                 ids.insert(one.id);
@@ -226,7 +227,7 @@ TEST(ObjectTracker, ClassesDoNotMix) {
 TEST(ObjectTracker, CountsCrossingsAndRegions) {
     ObjectTracker tracker;
     tracker.setLines({{"gate", {.5, 0}, {.5, 1}}, {"far", {.9, 0}, {.9, .1}}});
-    for (int i = 0; i < 60; ++i)  // to the right and back, twice
+    for (int i = 0; i < 60; ++i)  // moves to the right and back, twice
         tracker.update({box(300 + 60 * std::sin(float(i) * 6.2832F / 30), 200, 7)}, i * .2, kImage);
     std::int64_t forth = 0, back = 0;
     for (const auto& [label, count] : tracker.lineCounts()[0].forth) {
@@ -271,7 +272,7 @@ TEST(ObjectTracker, BadBoxesAndTimesDoNoHarm) {
     EXPECT_NO_THROW(tracker.update({}, 22, {}));
 }
 
-/// Tracks of the true boxes of a sequence, `dropped` of which are missing.
+/// Follows the true boxes of a sequence, without the share `dropped` of them. Returns IDF1 of the tracks.
 double idf1(const pipeline::TrackFrames& truth, int last, double rate, double dropped,
             std::int64_t& switches) {
     ObjectTracker tracker;
@@ -290,7 +291,7 @@ double idf1(const pipeline::TrackFrames& truth, int last, double rate, double dr
     return figures.idf1;
 }
 
-/// A street of made-up objects: people and cars that pass, stop and meet, five frames a second.
+/// Returns the true boxes of simulated people and cars that pass, stop and meet, at five frames a second.
 pipeline::TrackFrames street(int frames) {
     pipeline::TrackFrames truth;
     Random random(3);
@@ -340,7 +341,7 @@ TEST(RegionObjects, AreConnectedPixelsOfAClass) {
     cv::Mat labels = cv::Mat::zeros(20, 30, CV_8U);
     labels(cv::Rect(2, 3, 5, 4)) = 7;
     labels(cv::Rect(20, 3, 6, 10)) = 7;
-    labels(cv::Rect(7, 7, 2, 2)) = 7;    // touches the first at a corner
+    labels(cv::Rect(7, 7, 2, 2)) = 7;    // touches the first region at a corner
     labels(cv::Rect(12, 15, 1, 1)) = 7;  // too small
     labels(cv::Rect(0, 18, 30, 2)) = 3;  // another class
     const auto objects = pipeline::regionObjects(labels, {7}, 4);

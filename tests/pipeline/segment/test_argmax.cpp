@@ -14,7 +14,7 @@ cv::Mat randomLogits(int classes, int rows, int cols, int seed) {
     return logits;
 }
 
-/// cv::resize a class at a time: the plain way, classes x height x width in memory.
+/// Computes labels with a cv::resize for each class.
 cv::Mat plainArgmax(const cv::Mat& logits, cv::Size size) {
     cv::Mat best, ids(size, CV_16U, cv::Scalar(0));
     for (int c = 0; c < logits.size[1]; ++c) {
@@ -35,7 +35,7 @@ TEST(Argmax, EqualsResizingEveryClass) {
         const cv::Mat logits = randomLogits(7, 9, 13, size.width);
         cv::Mat ids;
         argmaxStretched(logits, size).ids.convertTo(ids, CV_16U);
-        // The order of the two interpolations differs: near ties may fall the other way.
+        // Both ways interpolate the axes in another order, so nearly equal scores may give another label.
         EXPECT_LE(cv::countNonZero(ids != plainArgmax(logits, size)), size.area() / 1000);
     }
 }

@@ -1,4 +1,5 @@
-// Time by part: a layer's part depends on whether the encoder's segments need it, or it needs the segments.
+// Time by part of the model. The part of a layer depends on whether the encoder's segments use its output, or
+// the layer uses the output of the segments.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,8 +36,8 @@ test::EncoderOptions fourBlocks() {
     return o;
 }
 
-/// As an adapter: `side` is added in front of the first segment, between both and behind; a decoder's blocks
-/// follow; values collected behind the first segment lead to no other segment.
+/// Returns a model like ViT-Adapter, with two segments and a decoder. `side` is added before and between the
+/// segments, and after the decoder. "collected" comes from the first segment, but no segment uses it.
 OnnxModel adapterModel(bool withSide) {
     const EncoderCase whole = test::makeEncoder(fourBlocks());
     const std::vector<EncoderCase> segments = test::cutEncoder(whole, {2});
@@ -70,8 +71,8 @@ void addSelection(OnnxModel& model, const std::string& scores, int count, const 
     model.node("MpmGatherRows", {rows, picked + ".index"}, {picked}, "mpm");
 }
 
-/// As a detector: proposals are selected; a decoder's own selection takes rows that the first one does not
-/// need.
+/// Returns a model like a detector, which selects proposals. The decoder makes a second selection, of rows
+/// that the first selection does not use.
 OnnxModel detectorModel(bool withDecoder) {
     const EncoderCase encoder = test::makeEncoder(fourBlocks());
     const int dim = encoder.options.dim();
@@ -136,15 +137,15 @@ TEST_F(LayerPartsTest, ADetectorHasPartsAroundItsSelection) {
         Names expected = {"patch embedding", "encoder", "neck", "selection"};
         if (withDecoder) expected.insert(expected.end(), {"decoder", "other"});
         Names names = LayerParts(net, "").names();
-        // OpenCV 4 adds an operator behind the last one.
+        // OpenCV 4 adds an operator after the last operator.
         if (!withDecoder) names.erase(std::remove(names.begin(), names.end(), "decoder"), names.end());
         EXPECT_TRUE(std::is_permutation(names.begin(), names.end(), expected.begin(), expected.end()))
             << testing::PrintToString(names);
     }
 }
 
-// The encoder's clock runs inside the encoder's layers: times of other layers in their place would be
-// smaller.
+// The time that the encoder reports is measured inside the encoder's layers. If times were assigned to the
+// wrong layers, the layers' times would be smaller.
 TEST_F(LayerPartsTest, TimesBelongToTheirLayers) {
     cv::dnn::Net net = load(adapterModel(true));
     Encoder encoder = mpm::encoder(net);

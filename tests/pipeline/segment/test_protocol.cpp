@@ -51,10 +51,10 @@ TEST(Protocol, OneWindowOfTheModelsSizeIsPlainSegmentation) {
     ProtocolSegmenter protocol(network, {}, 1);
     const cv::Mat input = smoothImage({64, 48});
     const cv::Mat expected = plain.segment(input).labels, found = protocol.segment({input})[0].labels;
-    EXPECT_LE(cv::countNonZero(expected != found), 3);  // near ties: a single interpolation against two
+    EXPECT_LE(cv::countNonZero(expected != found), 3);  // ties: one interpolation instead of two
 }
 
-// The protocol again, window by window, without batches and shared planes.
+// A second, simple implementation of the protocol: window by window, without batches and shared planes.
 TEST(Protocol, EqualsAPlainWriting) {
     Network network(tinyModel());
     const cv::Size size(150, 70);

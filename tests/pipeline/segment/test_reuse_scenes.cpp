@@ -1,5 +1,5 @@
-// Reuse on streams whose scene changes before the camera's noise is known, with the shipped model: in each
-// frame nearly all labels are those of all tokens.
+// Reuse with the shipped model on streams whose scene changes before the camera's noise is known. In each
+// frame, nearly all labels must equal the labels with all tokens computed.
 #include <cstdlib>
 #include <functional>
 
@@ -15,7 +15,7 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr double kLeastAgreement = 0.9;
-constexpr int kForget = 3;  // before this frame, if a scene does
+constexpr int kForget = 3;  // some scenes forget the stream before this frame
 
 using Frames = std::vector<cv::Mat>;
 
@@ -47,7 +47,7 @@ Frames before(const Frames& scene, const Frames& first) {
     return frames;
 }
 
-// Every frame of the clip, in the light for the frame's number.
+// Returns the frames of the clip; light(i) is the brightness of frame i.
 Frames lit(const Frames& scene, const std::function<double(int)>& light) {
     Frames frames;
     for (int i = 0; i < static_cast<int>(scene.size()); ++i)
@@ -114,7 +114,7 @@ public:
     void forget() { m_reuse.encoder().forget(); }
 
 private:
-    // Many scenes have the same frames.
+    // Returns the labels with all tokens computed. Keeps them, because many scenes have the same frames.
     const cv::Mat& wanted(const cv::Mat& image, const cv::Mat& blob) {
         for (const auto& [seen, labels] : m_wanted)
             if (cv::norm(seen, image, cv::NORM_INF) == 0) return labels;
@@ -123,7 +123,7 @@ private:
     }
 
     Network m_all, m_reuse;
-    std::vector<std::pair<cv::Mat, cv::Mat>> m_wanted;  ///< labels of images, all tokens computed
+    std::vector<std::pair<cv::Mat, cv::Mat>> m_wanted;  ///< images, and their labels with all tokens computed
 };
 
 void expectAgreement(const Frames& clip) {

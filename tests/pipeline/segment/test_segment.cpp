@@ -20,7 +20,7 @@ RandomModel smallModel() {
     return model;
 }
 
-/// Smooth shapes: enough for tokens to differ and to pair.
+/// Returns an image of smooth shapes, in which tokens differ but also form pairs.
 cv::Mat shapesImage(int seed, cv::Size size = {200, 150}) {
     cv::Mat small(6, 8, CV_8UC3), large;
     cv::RNG random(seed);
@@ -57,8 +57,8 @@ TEST(Features, AreRecognisedByTheirShape) {
         return outputKind(cv::Mat(int(shape.size()), shape.data(), CV_32F, cv::Scalar(0)), of);
     };
     EXPECT_EQ(kind({2, 48, 64}, facts), OutputKind::Features);    // without special tokens
-    EXPECT_EQ(kind({2, 49, 64}, facts), OutputKind::Features);    // with them
-    EXPECT_EQ(kind({2, 52, 64}, facts), OutputKind::Features);    // and trailing ones
+    EXPECT_EQ(kind({2, 49, 64}, facts), OutputKind::Features);    // with special tokens
+    EXPECT_EQ(kind({2, 52, 64}, facts), OutputKind::Features);    // with special and trailing tokens
     EXPECT_EQ(kind({2, 52, 80}, facts), OutputKind::Unknown);     // boxes of a detector
     EXPECT_EQ(kind({2, 64}, facts), OutputKind::Unknown);         // a vector for the image
     EXPECT_EQ(kind({2, 64, 6, 8}, facts), OutputKind::Features);  // planes of the encoder's width
@@ -146,7 +146,7 @@ TEST(Segmenter, OneSeedIsOneNetwork) {
     EXPECT_TRUE(same(first.segment(shapesImage(1)).labels, second.segment(shapesImage(1)).labels));
 }
 
-// The rounding of bf16 must not change labels: the shipped model on the built-in street by day and by night.
+// With the shipped model on the built-in street, by day and by night, bf16 must change almost no labels.
 TEST(Segmenter, Bf16LabelsAlmostEveryPixelAsF32Does) {
     Segmenter exact{Network("default")}, rounded{Network("default")};
     for (Segmenter* one : {&exact, &rounded}) {
@@ -188,7 +188,7 @@ TEST(Network, WhatIsNoModelIsRefusedInOneLine) {
     }
 }
 
-/// The message of a failed forward.
+/// Runs a forward that fails, and returns the message.
 std::string failureOf(Network& network, const std::vector<int>& sizes) {
     try {
         network.forward(cv::Mat(sizes, CV_32F, cv::Scalar(0)));

@@ -77,7 +77,7 @@ void StreamServer::serve() {
         const int connection = accept(m_listener, nullptr, nullptr);
         if (connection < 0) continue;
         feed(connection);
-        // Not closed gently: a killed camera resets.
+        // Resets the connection as a killed camera does, instead of closing it.
         const linger now{1, 0};
         setsockopt(connection, SOL_SOCKET, SO_LINGER, &now, sizeof now);
         close(connection);

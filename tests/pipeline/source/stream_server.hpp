@@ -1,4 +1,4 @@
-// A camera behind HTTP (motion JPEG), as network cameras have it, that can be killed, stalled and restarted.
+// An HTTP server that sends motion JPEG like a network camera. Tests can kill, stall and restart it.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace mpm::test {
 
 class StreamServer {
 public:
-    /// A free port is chosen at the first start() and kept.
+    /// The first start() chooses a free port; later starts use the same port.
     StreamServer();
     ~StreamServer();
     StreamServer(const StreamServer&) = delete;
@@ -20,15 +20,15 @@ public:
 
     void start();
     void kill();                             ///< closes every connection and the port
-    void stall(bool on) { m_stalled = on; }  ///< connections stay, nothing comes
+    void stall(bool on) { m_stalled = on; }  ///< connections stay open, but no data are sent
     std::string url() const;
-    /// Serves this file instead, and closes the connection after `sent` of its bytes. Call before start().
+    /// Serves this file instead of images, and closes the connection after `sent` bytes. Call before start().
     void setFile(std::vector<unsigned char> file, std::size_t sent) {
         m_file = std::move(file);
         m_sent = sent;
     }
-    /// Sent instead of the same image every time: a JPEG for every frame, requested just before it is sent.
-    /// Call before start().
+    /// Sets a function that returns a JPEG for every frame, just before the frame is sent. Without it, all
+    /// frames are the same. Call before start().
     using Film = std::function<std::vector<unsigned char>()>;
     void setFilm(Film film, std::chrono::milliseconds pause) {
         m_film = std::move(film);

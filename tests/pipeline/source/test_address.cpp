@@ -1,4 +1,4 @@
-// No part of a source's address that may be a secret is shown, whatever form the address has.
+// Parts of a source's address that may be secret are never shown, in any form of address.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -118,7 +118,7 @@ TEST(Address, StandsInTheEnvironmentUnderItsName) {
     EXPECT_THROW(sourceKind("secret:"), SourceError);
 }
 
-/// The message of a reader's thread for a source that cannot be opened.
+/// The message of a reader for a source that cannot be opened must not contain a secret.
 TEST(Reader, SaysNoSecret) {
     SourceOptions quick;
     quick.openTimeout = std::chrono::milliseconds(500);

@@ -1,4 +1,4 @@
-// The proxy through which playlists are read: it reaches a single host.
+// The proxy through which FFmpeg reads playlists: it connects only to a single host.
 #include <gtest/gtest.h>
 
 #include <arpa/inet.h>
@@ -29,7 +29,7 @@ void limit(int socket) {
     setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
 }
 
-/// Up to the end of `text`, or what comes before the other side closes.
+/// Reads until `text` has arrived or the connection is closed, and returns the bytes.
 std::string until(int socket, const std::string& text) {
     std::string bytes;
     char byte = 0;
@@ -40,7 +40,7 @@ std::string until(int socket, const std::string& text) {
     return bytes;
 }
 
-/// A server on this machine, whose connections a test takes by hand.
+/// A server on this machine. The test accepts each connection with take().
 struct Server {
     Server() : listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
         sockaddr_in address = local(0);
@@ -101,7 +101,7 @@ TEST(HostRelay, PassesRequestsOfAConnectionOn) {
     say(there.get(), "second");
     EXPECT_EQ(until(client.get(), "second"), "second");
     EXPECT_FALSE(relay.refused());
-    // A later request of the same connection, too, stays on the host.
+    // A later request on the same connection must not reach another host.
     say(client.get(), "GET http://127.1:" + server.port + "/ HTTP/1.1\r\n\r\n");
     EXPECT_EQ(until(there.get(), "\r\n"), "");
     EXPECT_EQ(until(client.get(), "\r\n"), "");
@@ -114,7 +114,7 @@ TEST(HostRelay, OpensATunnelToTheHost) {
     const Descriptor client = ask(relay, "CONNECT 127.0.0.1:" + server.port + " HTTP/1.1\r\n\r\n");
     EXPECT_EQ(until(client.get(), "\r\n\r\n").rfind("HTTP/1.1 200", 0), 0U);
     const Descriptor there = server.take();
-    const std::string bytes = "\x16\x03\r\n\r\nGET http://other/ HTTP/1.1\r\n\r\nend";  // not looked into
+    const std::string bytes = "\x16\x03\r\n\r\nGET http://other/ HTTP/1.1\r\n\r\nend";  // not parsed
     say(client.get(), bytes);
     EXPECT_EQ(until(there.get(), "end"), bytes);
     say(there.get(), "answer");

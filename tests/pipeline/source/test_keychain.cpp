@@ -1,4 +1,4 @@
-// secret:NAME against a real keychain, on a separate session bus (dbus-run-session).
+// Addresses secret:NAME with a keychain. Must be run on a separate session bus (dbus-run-session).
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 namespace mpm::pipeline {
 namespace {
 
-/// gnome-keyring, unlocked, with files in a separate folder.
+/// Starts gnome-keyring, unlocked, with files in a temporary folder.
 class Keyring {
 public:
     Keyring() {
@@ -44,7 +44,8 @@ public:
     Keyring(const Keyring&) = delete;
     Keyring& operator=(const Keyring&) = delete;
 
-    /// Asking earlier would start another keyring, which is locked.
+    /// Whether the keyring is on the bus. Secrets must not be read earlier: that would start a second
+    /// keyring, which is locked.
     static bool isThere() {
         GDBusConnection* bus = g_bus_get_sync(G_BUS_TYPE_SESSION, nullptr, nullptr);
         if (bus == nullptr) return false;
@@ -67,7 +68,7 @@ private:
     pid_t m_child = -1;
 };
 
-/// As QtKeychain keeps the monitor's passwords.
+/// Stores a secret as QtKeychain stores the monitor's passwords.
 bool keep(const char* name, const char* secret) {
     static const SecretSchema schema = {"org.qt.keychain",
                                         SECRET_SCHEMA_DONT_MATCH_NAME,
@@ -118,7 +119,7 @@ TEST(Keychain, HasSourcesThatTheMonitorKept) {
 
 TEST(Keychain, ThatIsNotThereIsAClearError) {
     setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
-    // In a separate process: libsecret keeps an open connection.
+    // Runs in a separate process, because libsecret keeps the connection to the bus open.
     EXPECT_EXIT(
         {
             const std::string text = told("secret:yard");

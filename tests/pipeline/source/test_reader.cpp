@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A camera that works for `good` frames per connection, then breaks, hangs or ends.
+/// The behaviour of a camera: each connection gives `good` frames, then fails, hangs or ends.
 struct Behaviour {
     std::atomic<int> opened{0};
     std::atomic<bool> refuses{false};
@@ -19,7 +19,7 @@ struct Behaviour {
     std::chrono::milliseconds pace{1};
     int good = 1'000'000;
     bool live = true;
-    bool ends = false;  ///< instead of breaking
+    bool ends = false;  ///< the stream ends instead of failing
 };
 
 class FaultySource : public Source {
@@ -115,7 +115,7 @@ TEST(Reader, TellsAStallFromALiveImage) {
     EXPECT_TRUE(comes(reader, SourceState::Live));
 }
 
-// Twice as slow as a stall: at its pace the source is live, and it stalls all the same.
+// The time between frames is twice `stallAfter`. The source must be live, but a stall must still be noticed.
 TEST(Reader, ASlowSourceIsNoStall) {
     auto behaviour = std::make_shared<Behaviour>();
     behaviour->pace = 400ms;
@@ -125,7 +125,7 @@ TEST(Reader, ASlowSourceIsNoStall) {
     while (reader.status().frames < 3)
         std::this_thread::sleep_for(5ms);
     while (reader.status().frames < 5) {
-        const SourceStatus status = reader.status();  // a busy machine may be silent for longer than that
+        const SourceStatus status = reader.status();  // on a busy machine, frames may be later than 400 ms
         const auto silence = std::chrono::system_clock::now() - status.lastFrame;
         ASSERT_TRUE(status.state == SourceState::Live || silence >= 3 * behaviour->pace);
         std::this_thread::sleep_for(5ms);
@@ -222,7 +222,7 @@ TEST(Reader, ClosesWhileTheDriverHangs) {
         ASSERT_TRUE(comes(reader, SourceState::Live));
         behaviour->hangs = true;
         ASSERT_TRUE(comes(reader, SourceState::Stalled));
-    }  // would never end if it waited for the driver
+    }  // the destructor must not wait for the driver, which hangs
     behaviour->hangs = false;
 }
 

@@ -131,7 +131,7 @@ std::vector<char> bytesOf(const std::string& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Whether the image of these bytes is read.
+/// Whether a source reads a file with these bytes as an image.
 bool isRead(const std::string& path, const std::vector<char>& bytes) {
     std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     const auto source = makeSource(path);
@@ -169,7 +169,7 @@ TEST(ImageFiles, AJpegThatIsCutOffIsDamagedAndOneWithoutItsEndMarkerIsNot) {
         }
 }
 
-// The end of a preview inside a segment is not the end of the image.
+// A JPEG may contain a preview in a segment. The end marker of the preview is not the end of the image.
 TEST(ImageFiles, TheEndOfAPreviewIsNotTheImagesEnd) {
     TempFolder folder;
     cv::Mat noise(120, 160, CV_8UC3);
@@ -183,8 +183,8 @@ TEST(ImageFiles, TheEndOfAPreviewIsNotTheImagesEnd) {
     EXPECT_FALSE(isRead(folder / "b.jpg", file));
 }
 
-/// The message for a reader without permission; root may read everything, so the test drops these rights for
-/// a moment.
+/// Returns the message if the user may not read the source. Root may read everything, so the test temporarily
+/// becomes another user.
 std::string toldAbout(const std::string& text) {
     const uid_t user = geteuid();
     if (user == 0 && seteuid(65534) != 0) return "cannot step down";
@@ -279,7 +279,7 @@ TEST(Video, IsHeldSoughtAndSteppedByTheReader) {
     comes(0);
     reader.step(-1);
     comes(0);
-    // Without repetition the video waits at the end, and begins again when it is released.
+    // Without a loop, the video is held at the end, and begins again when setHeld(false) is called.
     reader.setLoop(false);
     reader.setSpeed(4);
     reader.setHeld(false);
@@ -356,7 +356,7 @@ TEST(Demo, FilmsAWholeDayInTheFramesAskedFor) {
     EXPECT_EQ(cv::norm(again.image, frames[0].image, cv::NORM_INF), 0) << "the street is the same every time";
 }
 
-// Stars are in the sky from 19:10 to 4:50; at 18:00 and 6:00 the sun is well up.
+// In the scene, it is dark from 19:10 to 4:50, and bright at 18:00 and 6:00.
 TEST(Demo, NightIsFromSunsetToSunriseOnEveryDayOfIt) {
     DayNight judge(sceneRule());
     for (int day = 0; day < 400; day += 57)

@@ -1,4 +1,4 @@
-// Against a real server: killed, stalled and restarted.
+// Reads streams from a server that is killed, stalled and restarted.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -76,7 +76,8 @@ TEST(Stream, AStallIsSeenAndTheConnectionRenewed) {
     expectNoPassword(reader);
 }
 
-// A clip has an end, so its frames wait for the reader.
+// A clip that a server sends has an end, and no frame is skipped. If the connection ends early, the clip is
+// damaged.
 TEST(Stream, AClipThatBreaksOffIsDamaged) {
     const test::TempFolder folder;
     const std::string path = folder / "clip.avi";

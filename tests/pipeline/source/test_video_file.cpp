@@ -1,4 +1,4 @@
-// Files in place of videos that would block the program, or make it read others.
+// Files with names of videos that would block the program, or make it read other files.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -42,7 +42,7 @@ SourceProblem::Kind whyNotOpened(const std::string& address) {
     return SourceProblem::Kind::None;
 }
 
-// Nobody writes to the pipe: opening it as a file would never return.
+// If the program opened a pipe without a writer, the call would never return.
 TEST(Video, APipeOrADeviceIsRejectedWithoutWaiting) {
     TempFolder folder;
     const std::string pipe = folder / "x.mp4";
@@ -71,7 +71,7 @@ TEST(Video, APlaylistIsRejectedWhateverItsName) {
     }
 }
 
-// FFmpeg itself rejects them, too: a file may change between check and opening.
+// FFmpeg must also reject playlists, because a file may change between the program's check and opening.
 TEST(Video, FfmpegOpensNoFormatThatNamesOtherFiles) {
     TempFolder folder;
     const std::string clip = writeFilm(folder, 5);
@@ -85,7 +85,7 @@ TEST(Video, FfmpegOpensNoFormatThatNamesOtherFiles) {
     EXPECT_TRUE(capture.open(clip, cv::CAP_FFMPEG));
 }
 
-/// `useful`: whether an image counts.
+/// Returns the places of the images that readSpread() chooses. `useful` decides whether an image counts.
 std::vector<int> spread(const std::string& folder, const std::function<bool(int place)>& useful) {
     const auto source = makeSource(Address(folder));
     source->open();

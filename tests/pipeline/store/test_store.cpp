@@ -51,7 +51,7 @@ TEST(Store, GivesBackWhatWasPutIn) {
     EXPECT_EQ(store.measurements(street, Millis(0), Millis(10'000), 1).size(), 1u);
 }
 
-// Day and night are compared over readings of the same setup; repetitions of a video do not count.
+// Day and night are compared only over readings of the same setup. Later passes of a video do not count.
 TEST(Store, ComparesReadingsOfOneSetup) {
     TempFolder folder;
     const std::string path = folder / "m.sqlite";
@@ -283,10 +283,10 @@ TEST(Store, ExportsJson) {
     const auto night = nlohmann::json::parse(part.str());
     EXPECT_EQ(night["events"].size(), 0u);
     EXPECT_EQ(night["day_night"]["day"]["readings"], 0);
-    EXPECT_FALSE(night["day_night"].contains("difference_percent"));  // there was no day to compare with
+    EXPECT_FALSE(night["day_night"].contains("difference_percent"));  // there are no readings by day
 }
 
-/// Everything that is written as text: the lists in the file and both exports.
+/// Returns all text that a store writes: the lists in the file, and both exports.
 std::string textsOf(const std::string& file) {
     std::ostringstream out;
     {
@@ -353,7 +353,7 @@ TEST(Store, ExportsWhatStandsBesideAListThatIsNoJson) {
     EXPECT_TRUE(nlohmann::json::accept(json.str()));
 }
 
-/// The store and its exports follow the table of fields.
+/// The store and the exports have every field of the table in reading.cpp.
 TEST(ReadingFields, AreKeptAndExported) {
     TempFolder folder;
     Store store(folder / "m.sqlite");

@@ -49,7 +49,7 @@ TEST(Store, GivesTheShareOfAClassByMinute) {
         };
         add(60'000, "vit", {0.25, 0.5});
         add(61'000, "vit", {0.75, 0.125});
-        add(62'000, "other", {0, 1});  // its second class is another one
+        add(62'000, "other", {0, 1});  // another model, so class 1 is another class
         add(180'000, "vit", {0.1, 0});
         add(240'000, "vit", {0.1});
     }
@@ -89,7 +89,7 @@ TEST(Store, GivesTheShareOfAClassByMinute) {
     EXPECT_DOUBLE_EQ(readings[1].mean, 0.125);
 }
 
-/// The same numbers from a reading and from the store, of the region asked for alone.
+/// Quantities of a region are the same from a reading and from the store, and do not include other regions.
 TEST(Store, GivesQuantitiesOfRegions) {
     TempFolder folder;
     Store store(folder / "m.sqlite");
@@ -115,7 +115,7 @@ TEST(Store, GivesQuantitiesOfRegions) {
     };
     const Quantity tokens{Quantity::Kind::RegionTokens, -1, "door"};
     const Quantity share{Quantity::Kind::RegionShare, 0, "door"};
-    EXPECT_DOUBLE_EQ(minute(tokens).mean, 0.5);  // of every model
+    EXPECT_DOUBLE_EQ(minute(tokens).mean, 0.5);  // from readings of all models
     EXPECT_DOUBLE_EQ(minute(tokens).least, 0.25);
     EXPECT_DOUBLE_EQ(minute(share).mean, 0.375);
     EXPECT_EQ(minute(share).count, 2);
@@ -129,7 +129,7 @@ TEST(Store, GivesQuantitiesOfRegions) {
             .empty());
 }
 
-/// Counts the statements that delete minutes and hours, and the rows that they read without need.
+/// Counts the statements that delete minutes and hours, and the rows that these statements scan.
 class Deletions {
 public:
     Deletions() {
@@ -154,7 +154,7 @@ private:
     static inline int s_count, s_scanned;
 };
 
-/// Other programs wait for it.
+/// Deletion locks the store for other programs, so it must not read minutes that it keeps.
 TEST(Store, RetentionReadsNoMinuteThatItKeeps) {
     const Deletions deletions;
     TempFolder folder;

@@ -134,7 +134,7 @@ TEST(StoreFaults, AFileOfTheFirstSchemaIsMigrated) {
     EXPECT_FALSE(store.measurements(id, Millis(0), Millis(2000))[0].objects);
 }
 
-/// Files that were written before the schema stood in one statement got their columns one by one.
+/// Earlier versions added columns one after the other, so the text of the schema differs in their files.
 TEST(StoreFaults, AFileWhoseColumnsWereAddedOpens) {
     TempFolder folder;
     const std::string path = folder / "m.sqlite";
@@ -190,7 +190,8 @@ TEST(StoreFaults, LockedByAnotherProgram) {
     EXPECT_EQ(store.count(id), 1);
 }
 
-// A limit on the size of files makes writes fail as a full disk does: for the whole process, hence a child.
+// A limit on the size of files makes writes fail as on a full disk. The limit applies to the whole process,
+// so a child is used.
 TEST(StoreFaults, AFullDiskIsReportedAndLosesNothingCommitted) {
     TempFolder folder;
     const std::string path = folder / "m.sqlite";

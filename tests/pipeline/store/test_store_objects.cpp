@@ -1,4 +1,4 @@
-// Counts of objects, and the objects that the next run knows again.
+// Counts of objects, and the stored objects that the next run recognises.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -107,7 +107,7 @@ TEST(Store, KnowsTheObjectsOfTheLastRun) {
         Store store(folder / "m.sqlite");
         store.setObjects(store.source("yard"), {3, {{1, "cat", {0, 0, 1, 1}, Millis(1), Millis(2), {}}}});
         store.setObjects(store.source("s"), {8, {{6, "car", {0, 0, 1, 1}, Millis(1), Millis(2), {}}}});
-        store.setObjects(store.source("s"), {9, {car}});  // in place of the other
+        store.setObjects(store.source("s"), {9, {car}});  // replaces the previous object
     }
     Store store(folder / "m.sqlite");
     const KnownObjects known = store.objects(store.source("s"));

@@ -1,4 +1,4 @@
-// A store that others have written, or can read.
+// Stores that other users wrote or can read.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -63,7 +63,7 @@ TEST(StoreTrust, OnlyTheOwnerMayReadIt) {
         for (const char* beside : {"", "-wal", "-shm"})
             EXPECT_EQ(modeOf(path + beside), 0600u) << beside;
     }
-    chmod(path.c_str(), 0644);  // as an earlier version made it
+    chmod(path.c_str(), 0644);  // as earlier versions created it
     std::ofstream(path + "-wal").close();
     Store store(path);
     umask(before);
@@ -81,7 +81,7 @@ TEST(StoreTrust, LinksAndPipesAreRefused) {
     for (const char* name : {"link.sqlite", "dangling.sqlite", "pipe.sqlite", "folder.sqlite"})
         EXPECT_EQ(errorOf(folder / name).kind(), Kind::CannotOpen) << name;
     EXPECT_FALSE(fs::exists(folder / "nothing"));
-    // A link above it is the owner's choice of a disk.
+    // A link in place of a parent folder is allowed: the owner may use it to choose a disk.
     fs::create_directory(folder / "disk");
     fs::create_directory_symlink(folder / "disk", folder / "home");
     EXPECT_NO_THROW(Store{folder / "home/m.sqlite"});
@@ -106,7 +106,7 @@ TEST(StoreTrust, NothingInAForeignFileIsRun) {
     }
     TempFolder folder;
     { Store(folder / "m.sqlite").source("s"); }
-    execute(folder / "m.sqlite", "ANALYZE");  // a table of SQLite
+    execute(folder / "m.sqlite", "ANALYZE");  // adds a table of SQLite
     EXPECT_NO_THROW(Store{folder / "m.sqlite"});
 }
 

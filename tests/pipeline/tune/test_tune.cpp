@@ -1,4 +1,4 @@
-// Tuning: agreement of each kind of output, the candidates, and the search against planted times.
+// Tuning: agreement of each kind of output, the candidates, and the search with simulated times.
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -26,7 +26,7 @@ TEST(Agreement, LabelsAreCounted) {
 }
 
 TEST(Agreement, MapsAreComparedByTheirDeviation) {
-    const cv::Mat full = (cv::Mat_<float>(1, 4) << 0, 0, 2, 2);  // deviates by 1
+    const cv::Mat full = (cv::Mat_<float>(1, 4) << 0, 0, 2, 2);  // standard deviation 1
     EXPECT_DOUBLE_EQ(mapAgreement(full, full), 1);
     EXPECT_DOUBLE_EQ(mapAgreement(full, full + 0.25), 0.75);
     const cv::Mat flat(1, 4, CV_32F, cv::Scalar(3));
@@ -62,7 +62,8 @@ TEST(Agreement, BoxesMatchOneToOneWithTheirLabel) {
     EXPECT_DOUBLE_EQ(boxAgreement({}, full), 0);
 }
 
-// A constant that all rows share flatters nobody; each special row has a mean of its own.
+// A constant in all rows must not increase the agreement, so the mean of the rows is subtracted. Each special
+// row has a separate mean.
 TEST(Agreement, RowsAreCentredOverImagesAndPositions) {
     const auto rowsOf = [](const cv::Mat& rows) { return TokenRows{rows, 1, rows.rows - 1}; };
     std::vector<cv::Mat> full, other;
@@ -139,7 +140,7 @@ TEST(Candidates, ToMeMergesAsMuchInAllAtAnyDepth) {
     }
 }
 
-/// Times and agreements that are planted; time passes with each forward.
+/// Simulates times and agreements: each forward advances a clock.
 class Planted {
 public:
     struct Value {
@@ -175,8 +176,8 @@ public:
 
     std::vector<Method> methods;
     int trials = 0;
-    double firstFull = 1;  ///< how much longer the first full run of an image takes
-    double slower = 0;     ///< how much the machine slows down in a second
+    double firstFull = 1;  ///< factor of the time of an image's first full run
+    double slower = 0;     ///< by how much the machine becomes slower in a second
 
 private:
     double pass(double ms) {
@@ -347,7 +348,8 @@ TEST_F(TuneModel, EndsInTimeBeforeAllReferences) {
     EXPECT_LE(asked, 3) << "it is asked before each reference";
 }
 
-// While the images are read, before the first reference, and among the references.
+// The search is stopped while images are read, before the first reference, and between references. The
+// message must not blame the images.
 TEST_F(TuneModel, StoppedBeforeAnythingWasComparedIsNoFaultOfTheImages) {
     for (const auto& [count, answers] : {std::pair<size_t, int>{2, 0}, {8, 1}, {8, 3}}) {
         images = eightImages();

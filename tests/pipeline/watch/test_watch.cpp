@@ -1,4 +1,4 @@
-// Regions, masks and alert rules on images whose results can be counted by hand.
+// Regions, masks and alert rules on small images with known results.
 #include <gtest/gtest.h>
 
 #include "pipeline/watch/alert.hpp"
@@ -62,7 +62,7 @@ AlertRule objectRule(Of of, const char* label, const char* region, double thresh
     return rule;
 }
 
-/// Objects that are raised at each step.
+/// Updates the watch with these objects, and returns the ids of objects that raise an alert.
 std::vector<std::int64_t> raised(AlertWatch& watch, std::vector<ObjectPresence> objects, int second = 0) {
     AlertInput input;
     input.labels = {"car", "person"};
@@ -95,7 +95,7 @@ TEST(AlertRules, MoreThanFivePeople) {
     EXPECT_EQ(alerts[0].value, 6);
 }
 
-// By the user's name or the model's; classes of one name count together.
+// A rule may use the user's name or the model's name of a class. Classes with the same name count together.
 TEST(AlertRules, ClassesHaveTwoNames) {
     AlertInput input;
     input.labels = {"vehicle", "vehicle", "Mensch"};
@@ -144,14 +144,14 @@ TEST(AlertRules, AParkedCarIsNotRaisedAgainAfterARestart) {
 TEST(AlertRules, ACarLeft) {
     AlertWatch watch;
     AlertRule rule = objectRule(Of::ObjectLeft, "car", "", 30);
-    rule.hold = 5s;  // of states only
+    rule.hold = 5s;  // applies only to rules about a state
     watch.setRules({rule});
     using Ids = std::vector<std::int64_t>;
     EXPECT_EQ(raised(watch, {presence(1, 0, {{"", 100}})}), Ids());
     EXPECT_EQ(raised(watch, {presence(1, 0, {}, {{"", 100}}), presence(2, 0, {}, {{"", 4}})}), Ids{1});
     EXPECT_EQ(raised(watch, {}), Ids());
     EXPECT_EQ(raised(watch, {presence(6, 0, {}, {{"", 40}}), presence(7, 0, {}, {{"", 50}})}), (Ids{7, 6}));
-    rule.above = false;  // somebody who passes by
+    rule.above = false;  // objects that stay less than 30 s
     rule.fromHour = 8, rule.toHour = 17;
     rule.coolDown = 10s;
     watch.setRules({rule});
@@ -174,7 +174,7 @@ TEST(AlertRules, EachObjectIsRaisedEvenIfItsMomentIsInThePause) {
     EXPECT_EQ(raised(watch, {presence(3, 0, {}, {{"", 90}}), presence(4, 1, {{"door", 11}})}, 30), Ids());
     EXPECT_EQ(watch.waiting(), (std::set<std::int64_t>{3, 4}));
     EXPECT_EQ(raised(watch, {}, 59), Ids());
-    AlertInput down;  // as if the source had no more frames
+    AlertInput down;  // the source gives no more frames
     down.sourceDown = true;
     const auto late = watch.update(down, AlertWatch::Clock::time_point(60s));
     ASSERT_EQ(late.size(), 2u);
@@ -221,7 +221,7 @@ TEST(AlertRules, HaveASourceAndHours) {
     rule.fromHour = 8, rule.toHour = 17;
     EXPECT_TRUE(fires(8) && fires(16));
     EXPECT_FALSE(fires(7) || fires(17));
-    rule.fromHour = 22, rule.toHour = 6;  // over midnight
+    rule.fromHour = 22, rule.toHour = 6;  // across midnight
     EXPECT_TRUE(fires(22) && fires(0) && fires(5));
     EXPECT_FALSE(fires(6) || fires(21));
     rule.toHour = 22;
@@ -234,8 +234,8 @@ TEST(Region, CountsPatchesTokensAndShares) {
     cv::Mat labels(40, 40, CV_8U, cv::Scalar(1));
     labels(cv::Rect(0, 0, 10, 40)).setTo(0);
     cv::Mat map = identity(16);
-    map.at<int>(4) = 0;  // below the corner, in the left half
-    map.at<int>(5) = 3;  // in the left half; the first patch of the token is in the right half
+    map.at<int>(4) = 0;  // joins the patch above it, both in the left half
+    map.at<int>(5) = 3;  // in the left half, but joins a token whose first patch is in the right half
     const RegionReading reading = readRegion({"door", kLeftHalf}, labels, map, {4, 4}, 2);
     EXPECT_EQ(reading.patches, 8);
     EXPECT_EQ(reading.tokens, 7);
@@ -287,7 +287,7 @@ TEST(Mask, BlackensInsideOnly) {
     EXPECT_EQ(image.at<cv::Vec3b>(10, 4), cv::Vec3b(0, 0, 0));
     EXPECT_EQ(image.at<cv::Vec3b>(0, 0), cv::Vec3b(0, 0, 0));
     EXPECT_EQ(image.at<cv::Vec3b>(10, 14), cv::Vec3b(9, 9, 9));
-    EXPECT_EQ(image.at<cv::Vec3b>(19, 19), cv::Vec3b(9, 9, 9));  // two corners cover nothing
+    EXPECT_EQ(image.at<cv::Vec3b>(19, 19), cv::Vec3b(9, 9, 9));  // a shape with two corners has no area
 }
 
 AlertRule tokensAbove(double threshold) {
@@ -326,8 +326,8 @@ TEST_F(Alerts, HoldsThenTellsOnceAnEpisode) {
     EXPECT_EQ(at(0s, tokens(600)), 0u);
     EXPECT_EQ(at(1s, tokens(600)), 0u);
     EXPECT_EQ(at(2s, tokens(600)), 1u);
-    EXPECT_EQ(at(30s, tokens(600)), 0u);  // continues: already reported
-    EXPECT_EQ(at(31s, tokens(500)), 0u);  // not above: over
+    EXPECT_EQ(at(30s, tokens(600)), 0u);  // the state continues, so no second alert
+    EXPECT_EQ(at(31s, tokens(500)), 0u);  // not above the threshold, so the state ends
     EXPECT_EQ(at(32s, tokens(600)), 0u);
     EXPECT_EQ(at(34s, tokens(600)), 1u);
 }

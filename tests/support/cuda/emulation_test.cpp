@@ -1,4 +1,4 @@
-// The emulation of a GPU itself: threads meet as they do there, and mistakes are found.
+// Tests the emulation of a GPU: threads synchronise as on a GPU, and mistakes in kernels are found.
 #include <cublasLt.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -14,7 +14,7 @@
 #include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/tensor_core.cuh"
 
-// launch.cuh reports errors through functions of the library; here they are few.
+// launch.cuh calls these functions of the library to report errors.
 namespace mpm::cuda {
 void checkRuntime(cudaError_t status, const char* operation, const char*, int) {
     if (status != cudaSuccess)
@@ -48,7 +48,7 @@ protected:
         return static_cast<T*>(memory);
     }
 
-    /// The error of the stream after the kernel has run, or nothing.
+    /// Runs the kernel, and returns the error of the stream; empty if there is none.
     template <class... Parameters, class... Arguments>
     std::string run(void (*kernel)(Parameters...), LaunchShape shape, const Arguments&... arguments) {
         launchKernel("kernel", kernel, shape, m_stream, arguments...);
@@ -170,7 +170,8 @@ TEST_F(Emulation, CopiesInTheBackgroundMustBeAwaited) {
     EXPECT_LT(late, kBlocks) << "copies may also arrive early";
 }
 
-// a [16][16] and b as [n][k], so that b's fragments are those of a matrix that is loaded as it is.
+// Multiplies a [16][16] with b, which is stored as [n][k], so that ldmatrix loads the fragments of b
+// directly. If `turned`, b is loaded transposed.
 template <class T>
 __global__ void productKernel(const T* a, const T* b, float* sums, bool turned) {
     T* shared = &blockMemory<T>();
@@ -186,7 +187,7 @@ __global__ void productKernel(const T* a, const T* b, float* sums, bool turned) 
     } else {
         loadMatrices(ofB, shared + 256 + at);
     }
-    // As loaded: rows (n or k) 0-7 and 8-15 of the first half, then of the second.
+    // ofB has four 8x8 matrices: rows (n or k) 0-7 and 8-15 of the first half, then of the second half.
     float sum[2][4] = {};
     multiplyAdd<T>(sum[0], ofA, ofB[0], turned ? ofB[1] : ofB[2]);
     multiplyAdd<T>(sum[1], ofA, turned ? ofB[2] : ofB[1], ofB[3]);
@@ -249,7 +250,7 @@ TEST(EmulatedElements, RoundAsTheyShould) {
             ASSERT_EQ(__float2bfloat16_rn(__bfloat162float(bfloat)).bits, bits);
         }
     }
-    // Between two neighbours: to the even; a little off: to the nearer.
+    // A value halfway between two f16 values is rounded to the even value, all others to the nearest.
     EXPECT_EQ(__half2float(__float2half_rn(1.0f + 0x1p-11f)), 1.0f);
     EXPECT_EQ(__half2float(__float2half_rn(1.0f + 0x1.2p-11f)), 1.0f + 0x1p-10f);
     EXPECT_EQ(__half2float(__float2half_rn(1.0f + 0x3p-11f)), 1.0f + 0x1p-9f);

@@ -32,7 +32,8 @@ std::map<std::string, Refusal>& refusals() {
 
 }  // namespace
 
-// The end is at a page's end, aligned to 16 bytes.
+// Places the end of the memory (rounded up to 16 bytes) at the end of a page, so that an access beyond it
+// fails.
 void* takeMemory(size_t bytes) {
     const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE)), whole = (bytes + 15) / 16 * 16;
     const size_t inner = (whole + page - 1) / page * page, pageBytes = inner + 2 * page;
@@ -75,7 +76,7 @@ bool isRefused(const char* function) {
 
 }  // namespace emulated
 
-/// For tests, which find it in the library they load.
+/// Lets a function fail. Tests find this symbol in the library that they load.
 extern "C" __attribute__((visibility("default"))) void mpm_emulated_refuse(const char* function, int skip,
                                                                            int times) {
     emulated::refusals()[function] = {skip, times};

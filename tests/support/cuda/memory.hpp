@@ -1,19 +1,19 @@
-// Memory of the emulated device: the host's, but filled with NaN, and surrounded by pages without access, so
-// that reads and writes beyond an allocation are found.
+// Memory of the emulated device: host memory that is filled with NaN and surrounded by pages without access,
+// so that accesses beyond an allocation are found.
 #pragma once
 
 #include <cstddef>
 
 namespace emulated {
 
-/// Null if there is no memory left.
+/// Allocates device memory. Returns null if no memory is left.
 void* takeMemory(size_t bytes);
-/// False if no allocation begins there.
+/// Frees device memory. Returns false if no allocation begins at `memory`.
 bool giveMemory(void* memory);
-/// Whether all of [address, address + bytes) is in the same allocation.
+/// Whether [address, address + bytes) is inside a single allocation.
 bool isOnDevice(const void* address, size_t bytes);
 
-/// The next `times` calls of this function of the runtime, after `skip` more, fail as they may on a GPU.
+/// For each function of the runtime: after `skip` calls that succeed, `times` calls fail.
 bool isRefused(const char* function);
 
 }  // namespace emulated

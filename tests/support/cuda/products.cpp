@@ -1,5 +1,5 @@
-// cuBLASLt's products as plain loops. Every sum runs over the depth in order, so a row's result does not
-// depend on the others.
+// Computes cuBLASLt's products with plain loops. Every sum adds the terms in the order of the depth, so the
+// bits of a row do not depend on the other rows.
 #include <cublasLt.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -30,7 +30,7 @@ struct cublasLtMatmulOpaque {
 
 namespace {
 
-constexpr size_t kRows = 8, kColumns = 64;  // of a tile of sums
+constexpr size_t kRows = 8, kColumns = 64;  // size of a tile of sums
 
 /// output [rows][columns] = function(input [rows][depth] * weight [columns][depth]^T + bias) + kept * output
 struct Problem {
@@ -61,7 +61,7 @@ void store(void* to, cudaDataType_t type, size_t i, float value) {
     }
 }
 
-// TF32 keeps 10 bits of the fraction.
+// Rounds to TF32, which has 10 bits of fraction.
 float roundedToTf32(float value) {
     std::uint32_t bits;
     std::memcpy(&bits, &value, sizeof bits);
@@ -70,7 +70,7 @@ float roundedToTf32(float value) {
     return value;
 }
 
-/// Element d of column c at [d * columns + c].
+/// Copies a matrix so that element d of column c is at [d * padded + c].
 std::vector<float> columnsOf(const void* from, const cublasLtLayoutOpaque& layout, bool tf32, size_t padded) {
     std::vector<float> values(layout.rows * padded, 0.0f);
     for (size_t c = 0; c < layout.columns; ++c) {
@@ -215,7 +215,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t,
     return CUBLAS_STATUS_SUCCESS;
 }
 
-// There is a single way to multiply, for every shape.
+// Returns the only algorithm, which works for every shape.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                               cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int,

@@ -1,4 +1,4 @@
-// The emulated device: a single device; calls are serialised.
+// The emulated runtime has a single device, and serialises calls.
 #include "support/cuda/streams.hpp"
 
 #include <cstdio>

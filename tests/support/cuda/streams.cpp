@@ -30,7 +30,7 @@ struct CUgraphExec_st {
 struct CUstream_st {
     std::deque<Work> waiting;
     std::uint64_t queued = 0, done = 0;
-    std::string failure;  ///< stays: a stream that failed is of no more use
+    std::string failure;  ///< is kept, because a stream cannot be used after a failure
     std::unique_ptr<CUgraph_st> recording;
     std::thread::id recorder;
     bool invalidated = false;
@@ -38,7 +38,7 @@ struct CUstream_st {
 
 struct CUevent_st {
     std::shared_ptr<CUstream_st> stream;
-    std::uint64_t number = 0;  ///< of the work in the stream that records the event
+    std::uint64_t number = 0;  ///< number of the work in the stream that records the event
     Clock::time_point time;
 };
 
@@ -52,7 +52,7 @@ std::map<cudaStream_t, std::shared_ptr<CUstream_st>>& streams() {
 std::shared_ptr<CUstream_st> streamOf(cudaStream_t handle) {
     std::shared_ptr<CUstream_st>& stream = streams()[handle];
     if (!stream) {
-        if (handle) std::abort();  // a stream that was destroyed
+        if (handle) std::abort();  // the stream was destroyed
         stream = std::make_shared<CUstream_st>();
     }
     return stream;
@@ -76,7 +76,7 @@ void runAll() {
         runUntil(*stream, stream->queued);
 }
 
-/// Calls that stop the whole device end the recording of the thread that makes them.
+/// Called by functions that synchronise the whole device. They invalidate a recording by the calling thread.
 bool breaksRecording() {
     bool breaks = false;
     for (const auto& [handle, stream] : streams()) {

@@ -1,5 +1,5 @@
-// Streams of the emulated device are queues whose work is done when the host waits, and no earlier: a missing
-// wait shows as values that have not arrived.
+// Streams of the emulated device are queues. Their work is done only when the host waits, so if a wait is
+// missing, values are missing, too.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace emulated {
 
-/// Empty, or an error.
+/// A piece of work. Returns an error; empty if there is none.
 using Work = std::function<std::string()>;
 
 std::recursive_mutex& runtimeGuard();
@@ -18,7 +18,7 @@ std::recursive_mutex& runtimeGuard();
 /// Keeps an error for cudaGetLastError(), with the text of a kernel's failure.
 cudaError_t remembered(cudaError_t error, const std::string& failure = "");
 
-/// To the end of the stream, or into the graph that it records.
+/// Adds work to the end of the stream, or to the graph that the stream records.
 cudaError_t queue(cudaStream_t stream, Work work);
 
 }  // namespace emulated

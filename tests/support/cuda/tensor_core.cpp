@@ -1,4 +1,5 @@
-// The instructions behind mpm_layer/cuda/kernels/tensor_core.cuh, as PTX describes them.
+// The instructions that mpm_layer/cuda/kernels/tensor_core.cuh uses, as the documentation of PTX describes
+// them.
 #include "mpm_layer/cuda/kernels/tensor_core.cuh"
 
 #include <cmath>
@@ -37,7 +38,7 @@ struct Load {
     std::uint32_t to[4];
 };
 
-// Lane l gets elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4 of each matrix, or of that column.
+// Lane l gets elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4 of each matrix; of column l / 4 if `turned`.
 void loadTogether(Lane* lanes, bool turned) {
     Load loads[kWarp];
     for (int l = 0; l < kWarp; ++l)
@@ -78,7 +79,7 @@ float valueOf(std::uint32_t two, int e, __half*) {
     return __half2float({static_cast<std::uint16_t>(two >> 16 * e)});
 }
 
-// Tensor cores may truncate if f32 would round.
+// Truncates a sum to f32 instead of rounding it, as tensor cores may do.
 float cutOff(double value) {
     const auto nearest = static_cast<float>(value);
     const bool further = std::fabs(static_cast<double>(nearest)) > std::fabs(value);

@@ -22,7 +22,7 @@ namespace emulated {
 namespace {
 
 constexpr size_t kStackBytes = 128 << 10;
-// Stacks that begin at the same place of a page would compete for the same lines of the cache.
+// The 320 bytes shift each stack, because stacks at the same offset in a page would use the same cache lines.
 constexpr size_t kStackStep = kStackBytes + 320;
 
 enum class State { Ready, InWarp, AtBarrier, Done };
@@ -35,14 +35,14 @@ struct Fiber {
     uint3 index{};
     unsigned char* stack = nullptr;
     PendingCopies copies;
-    void* fakeStack = nullptr;  ///< the address sanitizer's
+    void* fakeStack = nullptr;  ///< fake stack of the address sanitizer
 };
 
 struct Warp {
     const char* operation = nullptr;
     int arrived = 0;
     unsigned meetings = 0;
-    Lane lanes[2][kWarp];  ///< of this meeting and of the last, which slower lanes may still read
+    Lane lanes[2][kWarp];  ///< of this and of the previous operation, which slower lanes may still read
 };
 
 void enterFiber();
@@ -144,7 +144,7 @@ void Multiprocessor::afterSwitch() {
 #endif
 }
 
-// The stacks of a failed kernel are abandoned.
+// Prepares all fibers to start. If a kernel failed before, its stacks are abandoned.
 void Multiprocessor::prepareFibers() {
     for (unsigned i = 0; i < kMostThreads; ++i) {
         Fiber& fiber = m_fibers[i];
@@ -162,7 +162,7 @@ void Multiprocessor::prepareFibers() {
         m_warps[w].arrived = 0;
 }
 
-// A fiber is started once and runs a thread of every block that comes.
+// A fiber starts once, and then runs a thread of every block.
 void Multiprocessor::runFiber() {
     afterSwitch();
     for (;;) {
@@ -176,11 +176,11 @@ void enterFiber() {
     multiprocessor().runFiber();
 }
 
-// Objects on the fiber's stack are never destroyed, so it must hold no text.
+// Objects on the fiber's stack are never destroyed, so the stack must not have objects that own memory.
 void Multiprocessor::fail(const char* why, const char* detail) {
     m_failure = "thread " + text(threadIdx) + " " + why + detail;
     resume(m_scheduler);
-    std::abort();  // a kernel that failed is not continued
+    std::abort();  // not reached: a kernel that failed does not continue
 }
 
 // Switches to the next lane of the warp that can run, so that most switches need no scheduler.
@@ -247,14 +247,15 @@ std::string Multiprocessor::release() {
 }
 
 void Multiprocessor::runBlock() {
-    // Fills with bytes that are NaN as floats of any width: no kernel may use them.
+    // Fills shared memory with bytes that are NaN in f16, bf16 and f32, to find reads of values never
+    // written.
     std::memset(shared(), 0xff, m_sharedBytes);
     for (int i = 0; i < m_threads; ++i) {
         m_fibers[i].state = State::Ready;
         m_fibers[i].copies.copies.clear();
         m_fibers[i].copies.groups = 0;
     }
-    // Results of a race depend on the order, so the order varies; but it is the same in every run.
+    // Varies the order of threads, because the result of a race depends on it. Every run has the same orders.
     m_order = m_order * 1664525u + 1013904223u;
     m_backwards = m_order >> 31;
     for (;;) {
@@ -299,7 +300,8 @@ std::string Multiprocessor::run(dim3 grid, dim3 block, size_t sharedBytes,
     return m_failure;
 }
 
-// Memory is surrounded by pages without access.
+// Handles SIGSEGV: device memory is surrounded by pages without access, so the kernel has accessed other
+// memory.
 void onFault(int, siginfo_t*, void*) {
     if (multiprocessor().inKernel()) fail("reads or writes outside of its memory");
     signal(SIGSEGV, SIG_DFL);

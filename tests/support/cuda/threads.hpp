@@ -1,6 +1,7 @@
-// The threads of a kernel on a single thread of the CPU: each is a fiber, which runs until it meets others at
-// a barrier, in an operation of the warp, or at the kernel's end. A generator chooses for each block whether
-// the threads run forwards or backwards: results that depend on the order differ, and every run is the same.
+// Runs the threads of a kernel on a single thread of the CPU. Each is a fiber, which runs until it must wait
+// at a barrier or in an operation of the warp, or ends. A random generator decides for each block whether
+// threads run forwards or backwards, so results that depend on the order differ. The generator has a fixed
+// seed.
 #pragma once
 
 #include <functional>
@@ -15,24 +16,24 @@ constexpr int kWarp = 32;
 constexpr unsigned kMostThreads = 1024;
 constexpr size_t kMostSharedBytes = 227 * 1024;
 
-/// Runs `thread` as every thread of every block. Empty, or an error that names block and thread: threads that
-/// miss a common barrier, or accesses to memory of others.
+/// Runs `thread` as every thread of every block. Returns an error that names block and thread, for example if
+/// threads miss a common barrier or access memory outside of allocations; else an empty text.
 std::string runGrid(dim3 grid, dim3 block, size_t sharedBytes, const std::function<void()>& thread);
 
-/// Ends the kernel with an error, the thread's name before it. For functions that a kernel calls.
+/// Ends the kernel with an error that names the thread. Only functions that a kernel calls may call it.
 [[noreturn]] void fail(const char* why, const char* detail = "");
 
-/// A lane's part in an operation of the warp: room for the operands and the result.
+/// The operands and the result of a lane in an operation of the warp.
 struct Lane {
     alignas(16) unsigned char bytes[64];
 };
 
-/// Waits until every lane of the warp is in this operation; the last to come runs `together`, which may be
-/// null, on all of them. The lanes stay as they are until the operation after the next.
+/// Waits until every lane of the warp is in this operation. The lane that arrives last calls `together` (if
+/// not null) with all lanes. The returned lanes are valid until the operation after the next.
 const Lane* meetWarp(const char* operation, const void* own, size_t bytes,
                      void (*together)(Lane* lanes) = nullptr);
 
-/// A copy to shared memory that a thread has started and not waited for.
+/// An asynchronous copy to shared memory for which the thread has not waited yet.
 struct PendingCopy {
     void* to;
     const void* from;
@@ -41,15 +42,15 @@ struct PendingCopy {
 };
 struct PendingCopies {
     std::vector<PendingCopy> copies;
-    int groups = 0;  ///< closed so far
+    int groups = 0;  ///< number of groups committed so far
 };
 PendingCopies& copiesOfThread();
-/// Whether copies of this block arrive at once, or not before a wait for them. Both may happen on a GPU.
+/// Whether copies of this block arrive at once, instead of at the wait. Both may happen on a GPU.
 bool copiesEarly();
 
 /// Dynamic shared memory of the block. A page without access follows it.
 unsigned char* sharedMemory();
-/// Fails unless [address, address + bytes) is in dynamic shared memory, on a multiple of 16 bytes.
+/// Fails if [address, address + bytes) is not in dynamic shared memory or not aligned to 16 bytes.
 void checkShared(const void* address, size_t bytes);
 
 }  // namespace emulated

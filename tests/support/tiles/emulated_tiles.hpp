@@ -1,5 +1,5 @@
-// AMX tiles in plain C++, for kernels that are compiled with this header in front of them: it replaces the
-// intrinsics, and the tests whether processor and system support them.
+// Emulates AMX tiles in C++. Kernels are compiled with this header included first. It replaces the
+// intrinsics, and the functions that test whether processor and system support AMX.
 #pragma once
 
 #include <cpuid.h>
@@ -22,7 +22,7 @@ inline thread_local Tile g_tiles[8];
 inline thread_local bool g_configured = false;
 inline thread_local long g_pairProducts = 0, g_quadProducts = 0;
 
-/// As on hardware, a tile that was not configured is an error.
+/// Returns a tile. As on hardware, using a tile before the configuration is an error.
 inline Tile& tile(int index) {
     if (!g_configured) std::abort();
     return g_tiles[index];
@@ -57,7 +57,7 @@ inline float fromBits(std::uint32_t bits) {
     return value;
 }
 
-/// sums += left * right, with both bf16 of a cell.
+/// Computes sums += left * right for both bf16 elements of each cell.
 inline void addPairs(int sums, int left, int right) {
     ++g_pairProducts;
     for (int m = 0; m < 16; ++m) {
@@ -73,7 +73,7 @@ inline void addPairs(int sums, int left, int right) {
     }
 }
 
-/// sums += left * right: bytes without sign times bytes with sign.
+/// Computes sums += left * right. `left` has unsigned bytes, `right` signed bytes.
 inline void addQuads(int sums, int left, int right) {
     ++g_quadProducts;
     for (int m = 0; m < 16; ++m) {

@@ -1,5 +1,5 @@
-// Deformable attention and masked softmax in the spellings of exporters: recognised, with the same results;
-// similar graphs stay.
+// Deformable attention and masked softmax in the forms of exporters: they must be recognised, with the same
+// results. Similar graphs that compute other values must stay.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -57,15 +57,15 @@ void expectEqual(const Graph& before, const Graph& after, const List<Tensor>& in
         ASSERT_NEAR(a.at(k), b.at(k), 1e-5 * largest) << k;
 }
 
-// Changes of the usual export.
+// Differences from the usual export.
 struct Spelling {
-    bool slices = false;  ///< slices and permutations for split and flatten
+    bool slices = false;  ///< slices and permutations instead of split and flatten
     int64_t alignCorners = 0;
     std::string padding = "zeros";
-    float normaliser = 1;          ///< times the size of the level
-    bool swapsLevels = false;      ///< samples are joined in the other order
+    float normaliser = 1;          ///< offsets are divided by this times the size of the level
+    bool swapsLevels = false;      ///< samples of level 1 are joined before those of level 0
     bool pointsFirst = false;      ///< weights are in the order point, level
-    bool softmaxOfPoints = false;  ///< of each level alone
+    bool softmaxOfPoints = false;  ///< a separate softmax for each level
 };
 
 constexpr int64_t kImages = 2, kHeads = 3, kWidth = 4, kPoints = 2, kQueries = 5;
@@ -181,7 +181,7 @@ TEST(DeformableExports, OthersStay) {
         EXPECT_EQ(fused(others[k]), 0) << k;
 }
 
-// mmdeploy's operator. Offsets are in pixels of the level; places are shares of it.
+// Uses mmdeploy's operator. Offsets are in pixels of the level, and places are relative to its size.
 Graph customExport(float normaliser) {
     Builder b;
     const int value = b.input("value", {kImages, 16, kHeads * kWidth}),
@@ -214,7 +214,7 @@ TEST(DeformableExports, CustomOperator) {
     }
 }
 
-// How fully hidden rows are shown again. `Shown`: the mask marks the keys that stay.
+// The ways in which an export unmasks rows whose keys are all masked. `Shown`: the mask marks visible keys.
 enum class Guard {
     Index,
     Arithmetic,
@@ -248,7 +248,7 @@ int extreme(Builder& b, const char* op, int x) {
 
 constexpr int64_t kInt = 7, kFloat = 1, kBool = 9;
 
-// Rows [6, 5, 1] of a mask [6, 5, 12] that are hidden completely.
+// Returns which rows of a mask [6, 5, 12] are masked completely, as [6, 5, 1] or [6, 5].
 int fullRows(Builder& b, int hidden, Guard guard) {
     const bool keep = guard != Guard::Unsqueezed && guard != Guard::Index && guard != Guard::OtherRows &&
                       guard != Guard::NextRows;
@@ -279,7 +279,7 @@ int byIndex(Builder& b, int hidden, int full) {
     return b.node("ScatterND", {hidden, index, shown});
 }
 
-// The mask [6, 5, 12] with a guard.
+// Returns the mask [6, 5, 12] after the guard has unmasked rows.
 int guarded(Builder& b, int hidden, Guard guard) {
     const auto truth = [&](bool value) { return b.constant(Tensor::ints({}, value, Type::Bool)); };
     if (guard == Guard::None) return hidden;
@@ -311,7 +311,7 @@ int guarded(Builder& b, int hidden, Guard guard) {
     }
 }
 
-// Masks [2, 5, 3, 4] for 3 heads: those below 0.5 are left out.
+// Masks [2, 5, 3, 4] for 3 heads: keys whose sigmoid is below the threshold are masked.
 Graph maskedExport(Guard guard, bool fills, float threshold = 0.5f) {
     Builder b;
     const int masks = b.input("masks", {2, 5, 3, 4}), scores = b.input("scores", {6, 5, 12});
@@ -329,7 +329,7 @@ Graph maskedExport(Guard guard, bool fills, float threshold = 0.5f) {
 int fusedMask(Guard guard, bool fills, float threshold = 0.5f) {
     const Graph before = maskedExport(guard, fills, threshold);
     List<Tensor> inputs = {noise({2, 5, 3, 4}, 6), noise({6, 5, 12}, 5)};
-    for (int64_t k = 24; k < 36; ++k)  // a row of the first image is hidden
+    for (int64_t k = 24; k < 36; ++k)  // masks a row of the first image completely
         inputs[0].writeF()[k] = -1;
     Graph after = before;
     const int count =

@@ -1,4 +1,4 @@
-// The plain evaluator against references that PyTorch computed, and against plain loops.
+// Compares the evaluator with references that PyTorch computed, and with plain loops.
 #include <cmath>
 #include <map>
 
@@ -97,7 +97,7 @@ TEST(Evaluates, SoftmaxOfRowsOfAnyLength) {
         EXPECT_TRUE(std::isnan(value));
 }
 
-// Values of all sizes, in rows that do not fill vectors.
+// Tests values of all sizes, and counts that are not multiples of a vector's width.
 TEST(Evaluates, ErrorFunctionAndGelu) {
     for (const int64_t count : {1, 3, 16, 37, 5003}) {
         List<float> values{0};
@@ -126,7 +126,8 @@ TEST(Evaluates, ErrorFunctionAndGelu) {
     }
 }
 
-// Groups of few and of many results, by plain loops. Windows lie partly or wholly in the padding.
+// Compares with plain loops. Groups have few or many outputs, and windows lie partly or wholly in the
+// padding.
 TEST(Evaluates, ConvolutionsOfAnyGroup) {
     const int64_t height = 7, width = 9, channels = 2;
     for (const auto& [groups, each, kernel, stride, dilation, padding] :
@@ -169,7 +170,7 @@ TEST(Evaluates, ConvolutionsOfAnyGroup) {
     }
 }
 
-// Every equation by a single sum over all letters.
+// Compares every equation with a single sum over all letters.
 TEST(Evaluates, EinsumOfAnyLetters) {
     const std::map<char, int64_t> extents{{'b', 2}, {'q', 3}, {'c', 5}, {'h', 4}, {'w', 7}};
     const auto shapeOf = [&](const std::string& letters) {
@@ -213,7 +214,8 @@ TEST(Evaluates, EinsumOfAnyLetters) {
     }
 }
 
-// A letter has one extent, and stands once in an operand: else the sum would read beyond the operands.
+// A letter must have the same extent in both operands, and occur once in an operand. Otherwise the sum would
+// read beyond the operands.
 TEST(Evaluates, EinsumRejectsLettersThatDoNotFit) {
     const auto evaluated = [](const std::string& equation, const Shape& a, const Shape& b) {
         GraphBuilder g(17);
@@ -256,7 +258,7 @@ std::vector<float> stretched(int opset, const std::string& kind, const std::stri
     return models::evaluate(g.graph(), {}).at(0).toFloats();
 }
 
-// Output k is at k / 1.5 before opset 11, at (k + 0.5) / 1.5 - 0.5 after it.
+// The coordinate of output k is k / 1.5 before opset 11, and (k + 0.5) / 1.5 - 0.5 from opset 11 on.
 TEST(Evaluates, ResizeHasTheCoordinatesOfItsOpset) {
     for (const auto& [opset, kind] : {std::pair(9, "Upsample"), std::pair(10, "Resize")}) {
         EXPECT_EQ(stretched(opset, kind, "nearest"), (std::vector<float>{0, 0, 4, 8})) << opset;
@@ -269,7 +271,7 @@ TEST(Evaluates, ResizeHasTheCoordinatesOfItsOpset) {
         EXPECT_NEAR(linear[k], wanted[k], 1e-5);
 }
 
-// The shape of `map`, or the problem with it, of an encoder with windows on a grid of 6 x 7.
+// Returns the shape of the output `map` of an encoder with windows on a grid of 6 x 7, or the error.
 std::string mapOf(int64_t special, int64_t columns, const Shape& rows) {
     GraphBuilder g(17);
     g.node("MpmEncoder", {g.input("x", rows)}, "mpm");
@@ -286,7 +288,7 @@ std::string mapOf(int64_t special, int64_t columns, const Shape& rows) {
     return shape;
 }
 
-// Windows that the edge of the grid cuts have special rows, too.
+// Windows that the edge of the grid cuts also have special tokens.
 TEST(Evaluates, MapsOfEncodersWithWindowsHaveAnEntryForEachImageToken) {
     for (const int64_t special : {0, 1, 2})
         EXPECT_EQ(mapOf(special, 3, {2, 2 * 3 * special + 6 * 7, 8}), "2 42 ") << special;

@@ -1,4 +1,4 @@
-// The matcher's results for the fixtures.
+// Checks what the matcher finds in the exports of the fixtures.
 #include <gtest/gtest.h>
 
 #include "models/onnx/io/read.hpp"

@@ -1,6 +1,6 @@
-// A stand-in for the dnn module after OpenCV 5.0: no classic engine, blobs with types, outputs whose shapes
-// depend on data, constants among the inputs, and reshapeLayer(). The layers are compiled against it and
-// called in any order; there are no networks. The rest is from the installed OpenCV.
+// Imitates the dnn module after OpenCV 5.0: no classic engine, blobs with types, outputs whose shapes depend
+// on data, constants among the inputs, and reshapeLayer(). Tests compile the layers with this header and call
+// them in any order, without networks. Everything else comes from the installed OpenCV.
 #pragma once
 
 #include <map>
@@ -38,7 +38,7 @@ public:
 
     virtual void finalize(InputArrayOfArrays, OutputArrayOfArrays) {}
     virtual void forward(InputArrayOfArrays in, OutputArrayOfArrays out, OutputArrayOfArrays internals) = 0;
-    /// The layer's inputs have other sizes than before.
+    /// Called if the sizes of the layer's inputs have changed.
     virtual void reshapeLayer(InputArrayOfArrays, OutputArrayOfArrays) {
         CV_Error(Error::StsNotImplemented, "reshapeLayer");
     }
@@ -74,7 +74,7 @@ private:
     }
 };
 
-/// Declared by the public header.
+/// Only declared because the public header of mpm uses the class.
 class Net {
 public:
     std::vector<String> getLayerNames() const { return {}; }

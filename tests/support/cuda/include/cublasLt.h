@@ -1,5 +1,5 @@
-// The part of cuBLASLt that mpm_layer/cuda uses, for a host compiler. Products are plain loops
-// (products.cpp).
+// Declares the part of cuBLASLt that mpm_layer/cuda uses, for a host compiler. products.cpp computes products
+// with plain loops.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// bf16 as CUDA has it, for a host compiler.
+// CUDA's type bf16 for a host compiler.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,7 +17,7 @@ inline float __bfloat162float(__nv_bfloat16 value) {
     return result;
 }
 
-/// To the nearest, ties to even; every NaN becomes 0x7fff.
+/// Rounds to nearest, ties to even. Every NaN becomes 0x7fff.
 inline __nv_bfloat16 __float2bfloat16_rn(float value) {
     std::uint32_t bits;
     std::memcpy(&bits, &value, sizeof bits);

@@ -1,4 +1,4 @@
-// f16 as CUDA has it, for a host compiler.
+// CUDA's type f16 for a host compiler.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -25,7 +25,7 @@ inline float __half2float(__half value) {
     return value.bits & 0x8000 ? -magnitude : magnitude;
 }
 
-/// To the nearest, ties to even; above f16's range infinity; every NaN becomes 0x7fff.
+/// Rounds to nearest, ties to even. Values beyond the range of f16 become infinite, every NaN becomes 0x7fff.
 inline __half __float2half_rn(float value) {
     if (value != value) return {0x7fff};
     const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;

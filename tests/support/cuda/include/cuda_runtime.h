@@ -1,5 +1,5 @@
-// The part of CUDA's runtime and device functions that mpm_layer/cuda uses, for a host compiler: kernels run
-// on the CPU (threads.hpp), memory is the host's (memory.hpp), streams are queues (streams.hpp).
+// Declares the part of CUDA's runtime and device functions that mpm_layer/cuda uses, for a host compiler.
+// Kernels run on the CPU (threads.hpp), memory is host memory (memory.hpp), streams are queues (streams.hpp).
 #pragma once
 
 #include <cmath>
@@ -108,10 +108,10 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 namespace emulated {
 
 cudaError_t allowSharedBytes(const void* kernel, int bytes);
-/// `thread` runs the kernel as a single thread.
+/// Queues a kernel. `thread` runs it for a single thread of the grid.
 cudaError_t queueLaunch(const cudaLaunchConfig_t& config, const void* kernel, std::function<void()> thread);
 
-/// An exchange of 64-bit values within a warp; `operation` must be the same in all lanes.
+/// Exchanges a 64-bit value between the lanes of a warp. `operation` must be the same in all lanes.
 std::uint64_t exchange(unsigned mask, const char* operation, std::uint64_t own, int lane);
 int laneOfThread();
 
@@ -135,7 +135,7 @@ cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribut
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
-    // By value: a kernel gets the arguments as they are when it is queued.
+    // Copies the arguments, because a kernel gets the values at the time of the launch.
     std::function<void()> thread = std::bind(kernel, static_cast<Parameters>(arguments)...);
     return emulated::queueLaunch(*config, reinterpret_cast<const void*>(kernel), std::move(thread));
 }
@@ -162,7 +162,8 @@ inline int __any_sync(unsigned mask, int value) {
         any |= __shfl_xor_sync(mask, any, bits);
     return any;
 }
-/// The lowest lanes, which have no lane below them, keep their value.
+/// Returns the value of the lane `distance` below. The lowest lanes, which have no such lane, keep their
+/// value.
 template <class T>
 T __shfl_up_sync(unsigned mask, T value, unsigned distance) {
     const int lane = emulated::laneOfThread(), source = lane - static_cast<int>(distance);

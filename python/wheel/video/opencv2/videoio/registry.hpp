@@ -5,14 +5,14 @@
 
 namespace cv::videoio_registry {
 
-/// Returns nothing, because this library has no backends, and the user's cv2 chooses among its own.
+/// Returns nothing, because this library has no backends. The user's cv2 chooses a backend itself.
 inline std::vector<VideoCaptureAPIs> getBackends() {
     return {};
 }
 inline std::string getBackendName(VideoCaptureAPIs) {
     return {};
 }
-/// Always true, so that an address that FFmpeg cannot open is not passed to other backends.
+/// Always returns true, so that CaptureSource does not try other backends if FFmpeg cannot open an address.
 inline bool hasBackend(VideoCaptureAPIs) {
     return true;
 }

@@ -1,4 +1,4 @@
-// The stand-in has the factory in a single header.
+// The imitation has LayerFactory in dnn.hpp.
 #pragma once
 
 #include <opencv2/dnn.hpp>
