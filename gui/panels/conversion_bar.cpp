@@ -32,7 +32,7 @@ void ConversionBar::begin(Task task, const QString& file) {
     const bool converts = task == Task::Conversion;
     m_progress->setAccessibleName(converts ? tr("Converting a model") : tr("Finding the best speed"));
     m_cancel->setAccessibleName(converts ? tr("Cancel the conversion") : tr("Cancel the search"));
-    setToolTip(QFileInfo(file).fileName().toHtmlEscaped());  // a tool tip may be rich text
+    setPlainToolTip(this, QFileInfo(file).fileName());
     m_since.start();
     m_second.start(1000);
     showTime();

@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 
 find_mistakes() {  # FOLDER
     grep -rnE \
-        'new QLabel|QLabel [a-z][A-Za-z]*[;({]|new QMessageBox|QMessageBox::(about|information|question|warning|critical)|new QErrorMessage|[>.]setToolTip\(|setStatusTip|setWhatsThis|QToolTip::showText|setHtml|insertHtml|appendHtml|QTextBrowser|QStaticText|Qt::(RichText|AutoText|MarkdownText)|setItemData\(.*ToolTipRole' \
+        'new QLabel|QLabel [a-z][A-Za-z]*[;({]|new QMessageBox|QMessageBox::(about|information|question|warning|critical)|new QErrorMessage|(^|[>. ])setToolTip\(|setStatusTip|setWhatsThis|QToolTip::showText|setHtml|insertHtml|appendHtml|QTextBrowser|QStaticText|Qt::(RichText|AutoText|MarkdownText)|setItemData\(.*ToolTipRole' \
         "$1" --include='*.cpp' --include='*.hpp' |
         grep -v '/plain_widgets\.hpp:' | grep -v '// own words$'
     # A class that is a label sets the format itself.
@@ -22,7 +22,7 @@ find_mistakes() {  # FOLDER
 if [ "${1:-}" = --self-test ]; then
     work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
     missed=0
-    for line in 'auto* l = new QLabel(name);' 'w->setToolTip(name);' 'bar.setToolTip(name);' \
+    for line in 'auto* l = new QLabel(name);' 'setToolTip(name);' 'w->setToolTip(name);' 'bar.setToolTip(name);' \
         'new QMessageBox(QMessageBox::NoIcon, title, name);' 'm_tabs->setTabToolTip(0, name);' \
         'case Qt::ToolTipRole: return name;' 'document.setHtml(name);' 'QToolTip::showText(at, name);'; do
         echo "$line" >"$work/a.cpp"
