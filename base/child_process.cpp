@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <utility>
 
 #include "base/descriptors.hpp"
 #include "base/stopwatch.hpp"
@@ -17,7 +18,6 @@ namespace mpm {
 
 namespace {
 
-constexpr int kNotStarted = 127;
 constexpr int kGlance = 20;  // milliseconds between two checks of a child that writes nothing
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
@@ -28,17 +28,28 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
     return result;
 }
 
+/// Writes errno to a pipe and ends the child.
+[[noreturn]] void fail(int errors) {
+    const int number = errno;
+    _exit(write(errors, &number, sizeof number) == sizeof number ? 127 : 126);
+}
+
+/// The ends of pipes that the child writes to. exec() closes `errors`.
+struct ChildPipes {
+    int output, errors;
+};
+
 /// Replaces the child by `program`. Runs between fork and exec, so it calls only async-signal-safe functions.
-[[noreturn]] void become(const char* program, char* const* words, char* const* environment, int output,
+[[noreturn]] void become(const char* program, char* const* words, char* const* environment, ChildPipes to,
                          bool withErrors, pid_t parent) {
     setsid();
     // The kernel kills the child only if the parent ends after prctl(); getppid() shows an earlier end.
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(kNotStarted);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) fail(to.errors);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     const int nothing = open("/dev/null", O_RDWR);
-    if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
-        dup2(withErrors ? output : nothing, STDERR_FILENO) < 0)
-        _exit(kNotStarted);
+    if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(to.output, STDOUT_FILENO) < 0 ||
+        dup2(withErrors ? to.output : nothing, STDERR_FILENO) < 0)
+        fail(to.errors);
     closeDescriptorsOnExec();
     struct sigaction usual {};
     usual.sa_handler = SIG_DFL;
@@ -48,8 +59,26 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
     execve(program, words, environment);
-    _exit(kNotStarted);
+    fail(to.errors);
 }
+
+/// A pipe for a child. The end for writing is above 2, because the child replaces descriptors 0 to 2.
+struct Pipe {
+    Pipe() {
+        int ends[2];
+        if (pipe2(ends, O_CLOEXEC) != 0) return;
+        from = ends[0];
+        to = fcntl(ends[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        const int error = errno;
+        close(ends[1]);
+        errno = error;
+    }
+    void closeTo() {
+        if (to >= 0) close(std::exchange(to, -1));
+    }
+
+    int from = -1, to = -1;
+};
 
 /// Reads from the child and appends to `output`, up to `most` bytes in total. Returns false at the end.
 bool drain(int descriptor, std::string& output, std::size_t most) {
@@ -73,24 +102,23 @@ void ChildProcess::start(const std::string& program, const std::vector<std::stri
     // Everything is prepared before the fork, because the child must not allocate memory.
     std::vector<std::string> words = arguments, settings = environment;
     const std::vector<char*> wordPointers = pointers(words), settingPointers = pointers(settings);
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        m_startError = errno;
-        return;
-    }
-    // The copy has a descriptor above 2, because the child replaces descriptors 0 to 2.
-    const int output = fcntl(ends[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    Pipe output, errors;
     const pid_t parent = getpid();
     {
         const std::lock_guard<std::mutex> lock(m_mutex);
-        m_id = m_stopped || output < 0 ? -1 : fork();
+        m_id = m_stopped || output.to < 0 || errors.to < 0 ? -1 : fork();
         if (m_id == 0)
-            become(program.c_str(), wordPointers.data(), settingPointers.data(), output, withErrors, parent);
+            become(program.c_str(), wordPointers.data(), settingPointers.data(), {output.to, errors.to},
+                   withErrors, parent);
         if (m_id < 0) m_startError = errno;
     }
-    close(ends[1]);
-    if (output >= 0) close(output);
-    m_output = ends[0];
+    output.closeTo();
+    errors.closeTo();
+    m_output = output.from;
+    // Ends if the child runs the program, because exec() closes the other end of the pipe.
+    while (m_id > 0 && read(errors.from, &m_startError, sizeof m_startError) < 0 && errno == EINTR) {
+    }
+    if (errors.from >= 0) close(errors.from);
 }
 
 void ChildProcess::stop() {
@@ -145,8 +173,8 @@ ChildEnd ChildProcess::wait(double seconds, std::size_t most) {
         end.how = ChildEnd::How::Stopped;
     else if (late)
         end.how = ChildEnd::How::OutOfTime;
-    else if (end.how == ChildEnd::How::Exited && end.number == kNotStarted && end.output.empty())
-        end.how = ChildEnd::How::NotStarted;
+    else if (m_startError != 0)
+        end = {ChildEnd::How::NotStarted, m_startError, {}};
     return end;
 }
 

@@ -17,7 +17,7 @@ struct ChildEnd {
         Signalled,   ///< number: the signal
         Stopped,     ///< by stop()
         OutOfTime,   ///< ran longer than wait() allows
-        NotStarted,  ///< number: errno, or 127 if exec() failed
+        NotStarted,  ///< number: errno
     };
     How how = How::NotStarted;
     int number = 0;

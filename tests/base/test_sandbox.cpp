@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <fstream>
@@ -189,7 +190,9 @@ TEST(ChildProcess, EndsWhenItsTimeIsOver) {
 TEST(ChildProcess, SaysThatAProgramIsMissing) {
     ChildProcess child;
     child.start("/nowhere/program", {"program"}, {});
-    EXPECT_EQ(child.wait(kPatience).how, How::NotStarted);
+    const ChildEnd end = child.wait(kPatience);
+    EXPECT_EQ(end.how, How::NotStarted);
+    EXPECT_EQ(end.number, ENOENT);
 }
 
 TEST(ChildProcess, EndsWithItsParent) {
