@@ -206,8 +206,7 @@ void EmbedLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
 bool EmbedLayer::pack(const cv::Mat& weight, bool constant) {
     // If a layer of the network selects positions, products are in f32. Some such models, like DEIMv2, have
     // no norm before the scores, so errors of bf16 grow with the largest token.
-    const bool pairs = network()->precisionBehind() == Precision::BF16 && !network()->selects();
-    const Precision precision = pairs ? Precision::BF16 : Precision::F32;
+    const Precision precision = network()->precisionOfRows();
     const int depth = weight.size[0], dim = weight.size[1];
     const bool same = isSame(m_packed, weight) && m_weights.precision() == precision;
     if (same && constant) return false;

@@ -113,7 +113,8 @@ void MatMulLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
     const size_t count = batches.count();
     // If there is a single product for each image, computes each product with all threads.
     if (count == 1 || count == network()->imagesBefore()) {
-        const bool pairs = network()->precisionBefore() == Precision::BF16;
+        const bool pairs = network()->precisionBefore() == Precision::BF16 ||
+                           network()->precisionOfRows() == Precision::BF16;
         for (size_t k = 0; k < count; ++k) {
             const auto [ia, ib] = batches.at(k);
             const float *left = a.ptr<float>() + ia * sizeA, *right = b.ptr<float>() + ib * sizeB;

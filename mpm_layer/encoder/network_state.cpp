@@ -160,10 +160,6 @@ Precision NetworkPlace::precisionBefore() const {
     return precisionOf(backboneBefore());
 }
 
-Precision NetworkPlace::precisionBehind() const {
-    return precisionOf(backboneBehind());
-}
-
 size_t NetworkPlace::imagesBefore() const {
     const std::shared_ptr<EncoderControl> before = backboneBefore();
     return before ? before->report().images.size() : 0;

@@ -103,10 +103,9 @@ public:
     /// Return the nearest backbone before or after the layer; null if there is none.
     std::shared_ptr<EncoderControl> backboneBefore() const;
     std::shared_ptr<EncoderControl> backboneBehind() const;
-    /// Return the precision of the nearest backbone before or after the layer; F32 if there is no backbone,
-    /// or if the backbone does not run on the CPU.
+    /// Returns the precision of the nearest backbone before the layer; F32 if there is no backbone, or if the
+    /// backbone does not run on the CPU.
     Precision precisionBefore() const;
-    Precision precisionBehind() const;
     /// Returns the number of images in the last forward of the backbone before the layer; 0 if there is none.
     size_t imagesBefore() const;
     /// Returns the precision of a convolution after the backbone: the backbone's precision, but f32 if a
