@@ -16,7 +16,8 @@ public:
     ~SharedNetwork() override { stop(); }
 
     void openModel(const QString& model);
-    /// Sets the names of classes, by model and class id; if a name is empty, the model's name is used.
+    /// Sets the names of classes, by model and class id; if a name is empty, the class keeps the name
+    /// in the model.
     void setClassNames(const std::map<QString, QStringList>& names);
     /// Returns the facts of the model in use; null before the first model.
     const ModelFactsPtr& facts() const { return m_facts; }

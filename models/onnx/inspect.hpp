@@ -1,4 +1,4 @@
-// The description of an ONNX file for `mpm info`, and the merging that `mpm tune` stores in the file.
+// The description of an ONNX file for `mpm info`, and the merge settings that `mpm tune` stores in the file.
 #pragma once
 
 #include <string>

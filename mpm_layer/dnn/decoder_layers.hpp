@@ -62,9 +62,9 @@ private:
     cv::Mat m_packed;                        ///< the matrix that m_weights was packed from
 };
 
-/// A transposed convolution. The stride is the size of m_window: the output pixels that belong to an input
-/// pixel. If the kernel has the same size, a product and a shuffle compute the output. Otherwise, a separate
-/// convolution computes each pixel of the window.
+/// A transposed convolution. m_window is the size of the block of output pixels that belongs to an input
+/// pixel, and equals the stride. If the kernel is as large as the window, a product and a shuffle compute the
+/// output. Otherwise, a separate convolution computes each pixel of the window.
 class ConvTransposeLayer : public SmallLayer {
 public:
     explicit ConvTransposeLayer(const cv::dnn::LayerParams& params);

@@ -213,7 +213,7 @@ void Basis::centre(Sample& sample) {
 }
 
 /// Finds the directions one after another. A single step of the power method, from the row that is furthest
-/// from all earlier directions, nearly gives the direction in which the sample is widest.
+/// from all earlier directions, gives approximately the direction in which the sample is widest.
 void Basis::turn(Sample& sample) {
     std::vector<float> squares(sample.count);
     for (int i = 0; i < sample.count; ++i)

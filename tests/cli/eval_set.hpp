@@ -21,7 +21,7 @@ cv::Mat blobs(int seed, cv::Size size, int classes, int ignored);
 /// Returns a report as text, without measured times.
 std::string withoutTimes(nlohmann::json report);
 
-/// ROOT/val with a number of images in the layout `folder` with three classes, and a model for it.
+/// A data set for `--dataset folder`: some images in ROOT/val, three classes, and a matching model.
 class EvalSet {
 public:
     explicit EvalSet(int images);

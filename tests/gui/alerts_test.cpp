@@ -101,7 +101,7 @@ void AlertsTest::rulesAreTriedOnTheLastDay() {
     QCOMPARE(timesFired(rule, QStringLiteral("door"), readings, {}), 3);
     rule.source = "yard";
     QCOMPARE(timesFired(rule, QStringLiteral("door"), readings, {}), 0);
-    // The recorder gives access to the stored readings on which the form tries a rule.
+    // The recorder gives access to the stored readings that the form uses to try a rule.
     test::WindowFixture is;
     is.open();
     QVERIFY(is.next());

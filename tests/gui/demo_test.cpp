@@ -57,7 +57,7 @@ private:
     QString m_name;
 };
 
-/// Returns the centres of the overview's four views: 60 % of their width and height, away from the borders.
+/// Returns the central area of each of the overview's four views, with 60 % of the view's width and height.
 std::array<QRect, 4> views() {
     const QRect area(20, 130, 1050, 520);
     const QSize half(area.width() / 2, area.height() / 2), inside = half * 0.6;

@@ -216,7 +216,7 @@ void ServicesTest::recordsByHand() {
 }
 
 /// Frames are larger and faster than the encoder can take. The video must still have the full duration, and
-/// the frames kept from before the start must fit into memory.
+/// the stored frames from before the start of the recording must fit into memory.
 void ServicesTest::recordingsOfLargeFramesAreNotShort() {
     VideoRecorder recorder;
     QSignalSpy finished(&recorder, &VideoRecorder::finished);

@@ -327,8 +327,8 @@ TEST(Screen, DecidesFewRowsExactly) {
     const NearestCounts after = nearestCounts();
     EXPECT_EQ(after.rows - before.rows, 1024);
     EXPECT_LT(after.decided - before.decided, 100);
-    // Like tokens of an image that differ only in colour: they differ in few directions, so many are close to
-    // their nearest.
+    // These tokens imitate an image with differences only in colour. They vary in few directions, so many
+    // tokens have a very similar nearest token.
     const cv::Mat colours = randomTokens(1024, 3, 17) * randomMatrix(3, 192, 18) +
                             cv::repeat(randomMatrix(1, 192, 19, 3), 1024, 1) +
                             randomMatrix(1024, 192, 20, 1e-3);

@@ -29,8 +29,8 @@ struct GroupWeights {
     Float total[V];
 };
 
-/// Computes the weights of `present` keys, [present][panelWidth()], relative to the peaks of the panel.
-/// read(r, scores) reads the scores of key r of the group; Exponential::of(x) is 2^x.
+/// Computes the weights of the first `present` keys, [present][panelWidth()], relative to the peaks of the
+/// panel. read(r, scores) reads the scores of key r of the group; Exponential::of(x) is 2^x.
 template <class Exponential, int V, class Read>
 HWY_INLINE GroupWeights<V> weighStored(int present, const Panel<V>& panel, const Read& read, float* weights) {
     const FloatTag d;

@@ -1,5 +1,5 @@
-// Loads and stores for the end of a row, if fewer elements than lanes may be left. On older instruction sets,
-// Highway's masked loads may access masked lanes. These functions access only existing elements.
+// Functions that load and store the end of a row, which may have fewer elements than a vector has lanes. On
+// older instruction sets, Highway's masked loads may access masked lanes; these functions do not.
 
 #if defined(MPM_KERNELS_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_LANES_INL_H_
