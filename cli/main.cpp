@@ -18,6 +18,7 @@
 #include "cli/docs/documents.hpp"
 #include "pipeline/measure/watcher.hpp"
 #include "pipeline/source/patient.hpp"
+#include "pipeline/source/video_file.hpp"
 
 #include <mpm/mpm.hpp>
 
@@ -168,6 +169,7 @@ int main(int argc, char** argv) {
     // Errors are printed on a single line; OpenCV's log would repeat them.
     if (std::getenv("OPENCV_LOG_LEVEL") == nullptr)
         cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
+    mpm::pipeline::prepareFfmpeg();
     const int status = mpm::cli::delivered(mpm::cli::guarded(argc, argv));
     if (mpm::pipeline::anyLeftBehind())
         std::_Exit(status);  // skips destructors: a thread still uses global objects

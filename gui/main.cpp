@@ -23,6 +23,7 @@
 #include "gui/window/main_window.hpp"
 #include "models/onnx/contained.hpp"
 #include "pipeline/source/address.hpp"
+#include "pipeline/source/video_file.hpp"
 
 namespace {
 
@@ -77,6 +78,7 @@ int main(int argc, char** argv) {
     if (mpm::models::isContainedCall(argc, argv)) return mpm::models::containedMain(argc, argv);
     mpm::createFilesPrivately();
     mpm::useOneHeap();
+    mpm::pipeline::prepareFfmpeg();
     // OpenCV's log is off because it would contain a camera's address. The window or stderr shows errors.
     if (!qEnvironmentVariableIsSet("OPENCV_LOG_LEVEL"))
         cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);

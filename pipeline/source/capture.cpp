@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <mutex>
 
 #include <opencv2/imgproc.hpp>
 #include <opencv2/videoio/registry.hpp>
@@ -21,13 +19,6 @@ namespace {
 
 constexpr std::int64_t kMostPacketBytes = 512 << 20;  // enough for 100 million pixels, compressed or decoded
 constexpr std::int64_t kBytesOfPixel = 8;             // for the decoded frame, the BGR frame, and a copy
-
-/// Turns FFmpeg's log off, because FFmpeg prints the address with the password if a connection fails. Does
-/// not change the variable if the user has set it.
-void quietFfmpeg() {
-    static std::once_flag once;
-    std::call_once(once, [] { setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0); });
-}
 
 /// Limits each allocation of FFmpeg, because a server may announce gigabytes, and OpenCV has no such limit.
 /// Does nothing if OpenCV has no FFmpeg.
@@ -113,7 +104,7 @@ void CaptureSource::checkFile() const {
 }
 
 void CaptureSource::open() {
-    quietFfmpeg();
+    prepareFfmpeg();
     limitFfmpeg();
     m_capture.release();
     m_relay.reset();

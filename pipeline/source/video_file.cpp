@@ -103,6 +103,9 @@ std::string credentialsOfProxy() {
 class FormatList {
 public:
     FormatList() {
+        // Turns FFmpeg's log off unless the user has set it: FFmpeg prints the address with the password if a
+        // connection fails.
+        setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0);
         const std::string name = "OPENCV_FFMPEG_CAPTURE_OPTIONS", formats = acceptedFormats();
         const char* given = std::getenv(name.c_str());
         const std::string options = given != nullptr ? given : "rtsp_flags;prefer_tcp";  // OpenCV's default
@@ -174,6 +177,10 @@ std::optional<SourceProblem::Kind> whyNoVideo(const std::string& path) {
         why = Kind::Playlist;
     close(file);
     return why;
+}
+
+void prepareFfmpeg() {
+    formatList();
 }
 
 FfmpegOpening::FfmpegOpening(int proxy) {

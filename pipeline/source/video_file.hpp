@@ -13,6 +13,11 @@ namespace mpm::pipeline {
 /// or a device.
 std::optional<SourceProblem::Kind> whyNoVideo(const std::string& path);
 
+/// Sets the environment variables from which OpenCV reads FFmpeg's options and log level. A program should
+/// call this function before it starts threads, because changes of the environment are unsafe while other
+/// threads read it. Otherwise, the first capture calls this function.
+void prepareFfmpeg();
+
 /// A guard: while this object exists, FFmpeg opens no format that names other files or hosts, except HLS
 /// through a local proxy. FFmpeg's options are global, so an opening through a proxy waits until no other
 /// source is being opened.

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/one_heap.hpp"
+#include "pipeline/source/video_file.hpp"
 
 namespace mpm::gui::test {
 
@@ -23,7 +24,8 @@ Registered::Registered(const char* name, Run run) {
 }  // namespace mpm::gui::test
 
 int main(int argc, char** argv) {
-    mpm::useOneHeap();  // as the monitor does
+    mpm::useOneHeap();  // as the monitor does, and so the next line
+    mpm::pipeline::prepareFfmpeg();
     const auto& tests = mpm::gui::test::registered();
     const auto found = argc > 1 ? tests.find(argv[1]) : tests.end();
     if (found != tests.end()) return found->second(argc - 1, argv + 1);

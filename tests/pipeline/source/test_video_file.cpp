@@ -1,6 +1,7 @@
 // Files with names of videos that would block the program, or make it read other files.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -83,6 +84,25 @@ TEST(Video, FfmpegOpensNoFormatThatNamesOtherFiles) {
     EXPECT_FALSE(capture.open(folder / "list.ffconcat", cv::CAP_FFMPEG));
     EXPECT_FALSE(capture.open(folder / "list.m3u8", cv::CAP_FFMPEG));
     EXPECT_TRUE(capture.open(clip, cv::CAP_FFMPEG));
+}
+
+// While a capture opens, other threads may read the environment.
+TEST(Video, ACaptureDoesNotMoveThePreparedEnvironment) {
+    TempFolder folder;
+    const std::string clip = writeFilm(folder, 5);
+    prepareFfmpeg();
+    char** const place = environ;
+    std::vector<const char*> before;
+    for (char** entry = environ; *entry != nullptr; ++entry)
+        before.push_back(*entry);
+    Frame frame;
+    const auto source = makeSource(clip);
+    source->open();
+    EXPECT_TRUE(source->next(frame));
+    EXPECT_EQ(environ, place);
+    for (size_t i = 0; i < before.size(); ++i)
+        EXPECT_EQ(environ[i], before[i]);
+    EXPECT_EQ(environ[before.size()], nullptr);
 }
 
 /// Returns the places of the images that readSpread() chooses. `useful` decides whether an image counts.
