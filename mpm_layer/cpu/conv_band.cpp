@@ -112,9 +112,8 @@ const float* ConvBand::pixels(int channel, int y, int lines) {
 void ConvBand::measure(int begin, int end) {
     const int step = m_width == m_shape.x.size ? std::max(1, end - begin) : 1;
     m_largest = 0;
-    const int each = valuesOf(m_precision);  // channels of a plane
-    const int last =
-        std::min((m_first + m_planes) * each, m_shape.channelsEach());  // fits: a part of the image
+    const int each = valuesOf(m_precision);                                          // channels of a plane
+    const int last = std::min((m_first + m_planes) * each, m_shape.channelsEach());  // fits: rows of weights
     for (int c = m_first * each; c < last; ++c) {
         for (int y = begin; y < end; y += step) {
             const float here =

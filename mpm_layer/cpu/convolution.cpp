@@ -159,7 +159,7 @@ private:
         const int cell = first * m_shape.taps();  // fits: part of a row of weights
         const bool last = first + planes == m_weights.planes();
         return {cell, last ? m_weights.cells() - cell : planes * m_shape.taps(), first == 0,
-                last};  // fits: a part of a row of weights
+                last};  // fits: part of a row of weights
     }
 
     // If there are few bands, the rows of weights are divided too, so that all threads have work.

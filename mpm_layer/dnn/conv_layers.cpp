@@ -273,7 +273,7 @@ void ConvTransposeLayer::packPhases(const cv::Mat& weight, Precision precision, 
                     const int i = firstRow - m_window.height * (tap / shape.x.kernel),
                               j = firstColumn - m_window.width * (tap % shape.x.kernel);
                     const int from =
-                        (out * m_kernel.height + i) * m_kernel.width + j;  // fits: a part of the image
+                        (out * m_kernel.height + i) * m_kernel.width + j;  // fits: a row of weights
                     *to++ = weight.ptr<float>(from)[c];
                 }
             }
