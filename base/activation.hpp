@@ -8,7 +8,8 @@
 
 namespace mpm {
 
-/// The numbers are part of the interface to libmpm_cuda, the library for GPUs.
+/// The values of the enumerators must not change: they are part of the interface to libmpm_cuda, the library
+/// for GPUs.
 enum class Activation : int { None, Gelu, GeluTanh, GeluQuick, Silu, Relu };
 
 struct ActivationEntry {

@@ -29,8 +29,8 @@ public:
     std::int64_t maxBytes() const { return m_maxBytes; }
     std::int64_t bytes() const { return m_bytes; }  ///< taken and not yet given back
 
-    /// Sets new limits, because a job may start before it reads the size of its input. Time is still counted
-    /// from the construction.
+    /// Replaces the limits, for jobs that read the size of the input only after they have made the Budget.
+    /// Time is still counted from the construction.
     void setLimits(std::int64_t maxBytes, double maxSeconds) {
         m_maxBytes = maxBytes;
         m_maxSeconds = maxSeconds;
@@ -47,7 +47,7 @@ public:
     }
     void giveBytes(std::int64_t bytes) { m_bytes -= bytes; }
 
-    /// Throws BudgetError if the time is over. The check is cheap enough for every step of a loop.
+    /// Throws BudgetError if `maxSeconds` have passed. The check is cheap enough for every step of a loop.
     void checkTime() const {
         if (isTimeOver())
             throw BudgetError("more time is needed than allowed (--max-seconds " + secondsText() +

@@ -16,9 +16,9 @@ namespace mpm::detail {
 
 namespace {
 
-/// The filter skips names that do not exist on this processor or in the installed libseccomp.
+/// The allowed calls. The filter skips names that this processor or the installed libseccomp does not have.
 constexpr const char* kAllowed[] = {
-    // Calls on open files, and on files that Landlock allows.
+    // Calls on files; Landlock limits which files can be opened.
     "read", "write", "readv", "writev", "pread64", "pwrite64", "lseek", "close", "openat", "open", "fstat",
     "newfstatat", "stat", "lstat", "statx", "fstatfs", "statfs", "access", "faccessat", "faccessat2",
     "readlink", "readlinkat", "getdents", "getdents64", "getcwd", "fcntl", "dup", "dup2", "dup3", "fadvise64",
@@ -107,7 +107,7 @@ void addConditions(Filter& filter) {
     // Allows new threads, but no new processes.
     filter.answer("clone", SCMP_ACT_ALLOW, {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD)});
     filter.answer("clone", kDenied, {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0)});
-    // The process may read limits, but not set them.
+    // Allows reading the resource limits of this process, but not setting any limit.
     filter.answer("prlimit64", SCMP_ACT_ALLOW, {SCMP_A0_32(SCMP_CMP_EQ, 0), SCMP_A2(SCMP_CMP_EQ, 0)});
     filter.answer("prlimit64", kDenied, {SCMP_A0_32(SCMP_CMP_NE, 0)});
     filter.answer("prlimit64", kDenied, {SCMP_A2(SCMP_CMP_NE, 0)});

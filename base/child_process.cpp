@@ -43,7 +43,7 @@ struct ChildPipes {
 [[noreturn]] void become(const char* program, char* const* words, char* const* environment, ChildPipes to,
                          bool withErrors, pid_t parent) {
     setsid();
-    // The kernel kills the child only if the parent ends after prctl(); getppid() shows an earlier end.
+    // If the parent ends after prctl(), the kernel kills the child. If it ended before, getppid() differs.
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) fail(to.errors);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     const int nothing = open("/dev/null", O_RDWR);
@@ -80,7 +80,8 @@ struct Pipe {
     int from = -1, to = -1;
 };
 
-/// Reads from the child and appends to `output`, up to `most` bytes in total. Returns false at the end.
+/// Reads from the child and appends to `output`, up to `most` bytes in total. Returns false if the child has
+/// closed the pipe.
 bool drain(int descriptor, std::string& output, std::size_t most) {
     char part[4096];
     const ssize_t count = read(descriptor, part, sizeof part);
@@ -115,7 +116,7 @@ void ChildProcess::start(const std::string& program, const std::vector<std::stri
     output.closeTo();
     errors.closeTo();
     m_output = output.from;
-    // Ends if the child runs the program, because exec() closes the other end of the pipe.
+    // If the program starts, exec() closes the other end of the pipe, so read() returns 0.
     while (m_id > 0 && read(errors.from, &m_startError, sizeof m_startError) < 0 && errno == EINTR) {
     }
     if (errors.from >= 0) close(errors.from);
@@ -127,7 +128,7 @@ void ChildProcess::stop() {
     signal(SIGKILL);
 }
 
-/// Signals the child's process group, and also the child: the group does not exist before setsid().
+/// Signals the child's process group, and also the child, because the group does not exist before setsid().
 void ChildProcess::signal(int number) const {
     if (m_id <= 0) return;
     kill(-m_id, number);

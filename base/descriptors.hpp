@@ -28,14 +28,14 @@ private:
     int m_file = -1;
 };
 
-/// Sets FD_CLOEXEC on every descriptor except the standard streams, so that exec() closes it: some libraries
-/// open sockets without this flag. May also be called between fork() and exec().
+/// Sets FD_CLOEXEC on every descriptor except the standard streams, so that exec() closes it. Some libraries
+/// open sockets without this flag. The function may also be called between fork() and exec().
 inline void closeDescriptorsOnExec() noexcept {
     constexpr unsigned kFirst = 3, kCloexecFlag = 4;  // CLOSE_RANGE_CLOEXEC, which old headers lack
 #ifdef SYS_close_range
     if (syscall(SYS_close_range, kFirst, ~0U, kCloexecFlag) == 0) return;
 #endif
-    // Kernels before 5.11 do not support the flag of close_range().
+    // Kernels before 5.11 do not support this flag of close_range(), so each descriptor gets FD_CLOEXEC here.
     const long most = sysconf(_SC_OPEN_MAX);
     for (int file = static_cast<int>(kFirst); file < (most > 0 && most < 65536 ? most : 65536); ++file)
         fcntl(file, F_SETFD, FD_CLOEXEC);

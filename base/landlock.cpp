@@ -1,5 +1,5 @@
-// Landlock, the kernel's restriction of file access. Declares the interface here, because Debian 12's header
-// is older than many kernels, and some systems have no header.
+// Landlock, the kernel's restriction of file access. This file declares the kernel's interface, because
+// Debian 12's header is older than many kernels, and some systems have no header.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -39,12 +39,13 @@ struct [[gnu::packed]] PathRule {
     std::int32_t folder;
 };
 
-/// Returns all rights that this version can restrict. Landlock then removes rights without a rule.
+/// Returns all rights that this version of Landlock can restrict. Landlock then denies each of these rights
+/// that no rule allows.
 Ruleset rulesetOf(int version) {
     const int rights = version >= 5 ? 16 : version >= 3 ? 15 : version >= 2 ? 14 : 13;
     return {(std::uint64_t{1} << rights) - 1,
             version >= 4 ? 3U : 0U,   // binding and connecting TCP sockets
-            version >= 6 ? 3U : 0U};  // abstract Unix sockets, signals to processes outside
+            version >= 6 ? 3U : 0U};  // abstract Unix sockets and signals outside the sandbox
 }
 
 size_t sizeOf(int version) {

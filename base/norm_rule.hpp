@@ -8,7 +8,8 @@
 
 namespace mpm {
 
-/// The numbers are part of the interface to libmpm_cuda, the library for GPUs.
+/// The values of the enumerators must not change: they are part of the interface to libmpm_cuda, the library
+/// for GPUs.
 enum class NormKind : std::int32_t {
     Layer = 0,
     Rms = 1  ///< divides by the root mean square, keeps the mean
@@ -33,7 +34,7 @@ struct NormNames {
     const char* onnx;  ///< the operator's type in ONNX
 };
 
-/// In the order of NormKind's numbers.
+/// Returns the names in the order of NormKind, because namesOf() uses the kind as the index.
 inline const std::vector<NormNames>& normNames() {
     static const std::vector<NormNames> kAll{{NormKind::Layer, "layer", "LayerNorm", "LayerNormalization"},
                                              {NormKind::Rms, "rms", "RMSNorm", "RMSNormalization"}};

@@ -21,7 +21,7 @@ inline std::string fixedText(double value, int digits) {
     return error == std::errc() ? std::string(text, end) : numberText(value);
 }
 
-/// A number and the end of its text. If there is no number, `end` is the beginning of the text.
+/// A number and the end of its text. If the text does not begin with a number, `end` is the beginning.
 struct NumberRead {
     double value;
     const char* end;

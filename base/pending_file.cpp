@@ -39,7 +39,7 @@ fs::path destination(fs::path path) {
     for (int links = 0; links < 40 && fs::is_symlink(path, error); ++links) {
         const fs::path next = fs::read_symlink(path, error);
         if (error) break;
-        path = path.parent_path() / next;  // an absolute path replaces the folder
+        path = path.parent_path() / next;  // if `next` is absolute, it replaces the folder
     }
     return path;
 }

@@ -29,7 +29,7 @@ public:
     const std::string& path() const { return m_path; }  ///< other code may write to or replace the file
     bool setMode(unsigned mode) const;
     bool write(std::string_view bytes) const;  ///< appends all bytes
-    bool flush() const;                        ///< reports errors that only close() reports
+    bool flush() const;                        ///< reports errors that the system reports on close()
     bool sync() const;            ///< makes the file survive a power failure, if the file system can
     bool copyTo(int file) const;  ///< copies the whole file, from the beginning
     bool moveTo(const std::string& target);  ///< within the folder; replaces an existing file
@@ -44,7 +44,8 @@ private:
 /// Writes all bytes, in as many steps as needed. If the function returns false, errno has the reason.
 bool writeAll(int file, std::string_view bytes);
 
-/// Returns false if the disk reports an error. Returns true if the file system has no sync.
+/// Makes the file survive a power failure, if the file system can. Returns false only if the disk reports an
+/// error.
 bool syncFile(int file);
 
 /// Makes new names in the folder survive a power failure. If the user may not read the folder, it cannot be

@@ -14,7 +14,7 @@ struct Sandbox {
     std::vector<std::string> readable;  ///< files, and folders with their content
     std::vector<std::string>
         writable;               ///< folders: files in them may be created, written, renamed and removed
-    std::int64_t memory = 0;    ///< bytes of address space in addition to the present use; 0: no limit
+    std::int64_t memory = 0;    ///< bytes of address space beyond those in use now; 0: no limit
     double seconds = 0;         ///< processor time of all threads together; 0: no limit
     std::int64_t fileSize = 0;  ///< bytes of a written file; 0: no limit
     bool landlock = true;       ///< restricts files; tests switch it off
@@ -36,7 +36,7 @@ std::vector<std::string> visibleEntries(const std::string& folder);
 
 namespace detail {
 
-/// Both functions return the reason for a failure, or an empty text after success.
+/// enterLandlock() and enterCallFilter() return the reason for a failure, or an empty text after success.
 std::string enterLandlock(const Sandbox& sandbox);
 std::string enterCallFilter();
 /// Returns 0 if the kernel has no Landlock.

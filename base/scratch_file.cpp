@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::string_view kBegin = ".mpm-", kEnd = ".part", kDigits = "0123456789abcdef";
 constexpr size_t kRandom = 8;            // bytes
-constexpr std::time_t kAbandoned = 600;  // seconds without a write; the lock alone is not enough: a file
-                                         // that replaced the original has no lock
+constexpr std::time_t kAbandoned = 600;  // seconds without a write. A missing lock alone proves nothing: a
+                                         // file that replaced the locked file has no lock
 
 /// Returns an unpredictable name; empty if the system has no random numbers.
 std::string hiddenName() {
@@ -121,7 +121,7 @@ bool ScratchFile::create(const std::string& folder, Access access) {
     if (m_descriptor < 0) m_path.clear();
     struct stat there {};
     if (m_descriptor < 0 || flock(m_descriptor, LOCK_EX | LOCK_NB) != 0)
-        return true;  // not all file systems have locks
+        return true;  // a file without a lock is used too, because some file systems have no locks
     if (fstat(m_descriptor, &there) != 0 || there.st_nlink > 0) return true;
     close(m_descriptor);
     return false;
@@ -140,8 +140,8 @@ bool ScratchFile::write(std::string_view bytes) const {
     return writeAll(m_descriptor, bytes);
 }
 
-/// Closes a second descriptor, because network file systems report a full disk only when a descriptor is
-/// closed.
+/// Duplicates the descriptor and closes the copy, because network file systems report a full disk only when a
+/// descriptor is closed.
 bool ScratchFile::flush() const {
     const int second = fcntl(m_descriptor, F_DUPFD_CLOEXEC, 0);
     return second >= 0 && (close(second) == 0 || errno == EINTR);

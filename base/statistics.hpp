@@ -5,8 +5,8 @@
 
 namespace mpm {
 
-/// Returns the quantile of `values` for a share from 0 to 1, interpolated between the two nearest values; NaN
-/// without values.
+/// Returns the quantile of `values` for a share from 0 to 1, interpolated between the two nearest values. If
+/// there are no values, returns NaN.
 double quantile(std::vector<double> values, double share);
 double mean(const std::vector<double>& values);       ///< NaN without values
 double deviation(const std::vector<double>& values);  ///< of a sample (n - 1); 0 for fewer than two values

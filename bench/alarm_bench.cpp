@@ -1,7 +1,7 @@
 // A benchmark of false alarms in scripted streets (rain, insects, ...). Compares alarms from our tracked
 // objects with alarms from OpenCV's MOG2 at the same recall.
 //   mpm_bench_alarms [STREETS [SECONDS [MODEL [FIRST]]]]
-// The exit status is 1 if MOG2 raises less than 5 times as many false alarms as our objects.
+// The exit status is 1 if MOG2 raises fewer than 5 times as many false alarms as our objects.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -28,7 +28,7 @@ namespace {
 using mpm::Detection;
 using mpm::pipeline::regionObjects;
 
-constexpr double kRate = 5, kWarmUp = 10, kBar = 5;  // frames a second; seconds in which MOG2 learns; ratio
+constexpr double kRate = 5, kWarmUp = 10, kBar = 5;  // frames a second; seconds MOG2 learns; least ratio
 constexpr double kLeastVisible = .5;                 // share of an object that must be in sight
 constexpr int kLeastSide = 16, kLeastFrames = 5;     // least side of a box in pixels; least visible frames
 constexpr double kOwnHold = .5;
@@ -42,14 +42,14 @@ struct Seen {
     bool shows;
 };
 
-/// The true objects of a frame. `found`: boxes from our network, then boxes from each search by MOG2.
+/// The true objects of a frame. `found`: boxes from our network, then boxes from MOG2 for each Search.
 struct Watched {
     std::vector<mpm::street::StreetObject> objects;
     std::vector<std::vector<Seen>> found;
 };
 
 struct Score {
-    int objects = 0, recalled = 0, right = 0, wrong = 0;  // right, wrong: alarms
+    int objects = 0, recalled = 0, right = 0, wrong = 0;  // right, wrong: numbers of alarms
     void add(const Score& other) {
         objects += other.objects, recalled += other.recalled, right += other.right, wrong += other.wrong;
     }
@@ -115,7 +115,7 @@ double share(const cv::Rect2f& box, const cv::Rect2f& truth, bool ofBox) {
     return both / (ofBox ? box.area() : box.area() + truth.area() - both);
 }
 
-/// Returns boxes with area and `shows`. `truth` must be 0 except at pixels of true objects.
+/// Adds area and `shows` to the boxes. `truth` must be 0 except at pixels of true objects.
 std::vector<Seen> seen(std::vector<Detection> boxes, const cv::Mat& truth) {
     std::vector<Seen> all;
     for (Detection& one : boxes) {
@@ -128,7 +128,7 @@ std::vector<Seen> seen(std::vector<Detection> boxes, const cv::Mat& truth) {
     return all;
 }
 
-/// Returns the objects that must be found: those that move, and are visible in at least kLeastFrames frames.
+/// Returns the true objects that must be recalled: they move and are visible in at least kLeastFrames frames.
 std::set<std::int64_t> wanted(const std::vector<Watched>& frames) {
     std::map<std::int64_t, int> times;
     std::map<std::int64_t, cv::Rect> first;
@@ -148,8 +148,8 @@ std::set<std::int64_t> wanted(const std::vector<Watched>& frames) {
 
 /// Counts alarms. As in the monitor, an object raises an alarm after `hold` seconds. The alarm is right if
 /// the object's box overlaps a true object or is mostly inside a true object, or if most pixels of the object
-/// belong to true objects. A true object is recalled if in any frame it overlaps the box of an object that
-/// raised an alarm. True objects that stand still need not be recalled.
+/// belong to true objects. A true object is recalled if it overlaps, in any frame, an object that raised an
+/// alarm. Only the true objects in wanted() are counted.
 Score score(const std::vector<Watched>& frames, const Way& way, double threshold) {
     mpm::pipeline::ObjectTracker tracker(mpm::pipeline::trackRules(threshold));
     Score score;
@@ -209,8 +209,8 @@ public:
                     m_ways.push_back({1 + search, smallest, hold});
     }
 
-    /// Scores our alarms and those of MOG2 in all streets. Of the settings of MOG2 that recall as many
-    /// objects as we do, uses the setting with the fewest false alarms.
+    /// Scores our alarms and those of MOG2 in all streets. Uses the setting of MOG2 with the fewest false
+    /// alarms at our recall. If no setting reaches our recall, uses the setting with the highest recall.
     void measure(const std::string& script, int first, int streets, double seconds) {
         Row row;
         std::vector<std::vector<Score>> peers(m_ways.size());

@@ -1,6 +1,6 @@
-// A benchmark of boxes with reuse, compared with boxes from all tokens on the same frames of the built-in
-// street. For comparison, also matches boxes of all tokens on two images of the same scene that differ only
-// in the camera's noise.
+// Compares boxes that are found with reuse with boxes from all tokens, on the same frames of the built-in
+// street. For reference, also compares boxes from all tokens on two images of a scene that differ only in the
+// camera's noise.
 //   mpm_bench_boxes [STREETS [SECONDS [MODEL [FIRST [RATE [REUSE]]]]]]
 // MODEL: a detector; or a segmentation model, whose regions of cars and people are used as boxes. The exit
 // status is 1 if a required value is missed.
@@ -26,7 +26,7 @@ namespace {
 using mpm::Detection;
 
 constexpr double kBarMatched = .98, kBarLoss = .005;  // least matched share; largest loss of precision
-constexpr double kSame = .75, kFound = .5;        // least overlap of a match; of a box and the true object
+constexpr double kSame = .75, kFound = .5;        // least overlap of matching boxes; of a box and an object
 constexpr double kLeastVisible = .5, kStill = 2;  // visible share of a true object; seconds without motion
 constexpr int kLeastSide = 16;
 const cv::Size kSize(640, 480);
@@ -70,7 +70,7 @@ private:
     double m_threshold = 0;
 };
 
-/// The numbers of boxes from all tokens, of boxes from reuse, and of matches.
+/// `all`: number of boxes from all tokens; `some`: number of boxes with reuse; `both`: number of matches.
 struct Matches {
     int all = 0, some = 0, both = 0;
     double share() const { return 2. * both / std::max(1, all + some); }
@@ -91,7 +91,7 @@ Matches match(const std::vector<Detection>& all, const std::vector<Detection>& s
     return matches;
 }
 
-/// The average precision of all tokens and of reuse.
+/// The average precision with all tokens and with reuse.
 class Precision {
 public:
     void add(const std::vector<mpm::street::StreetObject>& objects, const std::vector<Detection>& all,
@@ -132,7 +132,7 @@ private:
     std::vector<mpm::pipeline::CocoObject> m_truth, m_all, m_some;
 };
 
-/// The true objects that stand still, summed over frames: all, those found with all tokens, those found with
+/// Counts the true objects that stand still, over all frames: in total, found with all tokens, and found with
 /// reuse.
 class Standing {
 public:

@@ -1,5 +1,5 @@
-// A benchmark of convolutions. Runs ours and OpenCV's in turn, and prints the median milliseconds and GFLOP/s
-// for each shape.
+// A benchmark of convolutions. Runs MPM's and OpenCV's layers in turn, and prints the median milliseconds and
+// GFLOP/s for each shape.
 //
 //   mpm_bench_conv [ROUNDS=5] [SHAPE...]        SHAPE: channels,outs,kernel,stride,size[,groups]
 //                                               groups 0: a transposed convolution

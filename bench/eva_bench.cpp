@@ -1,11 +1,11 @@
-// A benchmark of EVA-01's blocks at their real width, with random weights, all tokens compared with merging.
-// The blocks are those of EVA-01 + ViT-Adapter + Mask2Former for images of 896x896.
+// A benchmark of EVA-01's blocks at full width, with random weights: compares all tokens with merging. The
+// blocks have the sizes of EVA-01 + ViT-Adapter + Mask2Former for images of 896x896.
 //   mpm_bench_eva [--rounds N] [--tokens N] [--width N] [--precision f32,bf16] [--others MS]
-// Runs a chain of four segments, each of one block. The first segment has all tokens, the second merges to
-// 0.75 of the tokens, the third to 0.57, and the fourth uses the map of the third. Between segments, rows are
-// restored and values are added, as by an injector. The maps are given, because with random weights other
-// numbers of tokens would remain. The search for pairs is measured separately. All tokens and merging run in
-// turn. The figures of the whole model are computed from these parts.
+// Runs a chain of four segments of a single block, in turn with all tokens and with merging. The second
+// segment merges to 0.75 of the tokens, the third to 0.57, and the fourth uses the map of the third. Between
+// segments, rows are restored and values are added, as an injector of the ViT-Adapter does. The benchmark
+// sets the merge maps, because random weights would merge other numbers of tokens, and measures the search
+// for pairs separately. The figures of the whole model are computed from these parts.
 #include <cstdio>
 #include <memory>
 #include <numeric>
@@ -29,8 +29,8 @@ constexpr int kSegments = 4;
 /// blocks 2 and 5.
 constexpr int kAlike[kSegments] = {2, 3, 5, 30};
 constexpr double kShares[] = {0.75, 0.57};
-/// Billions of multiply-adds of the other parts at 896x896: injectors, extractors, pyramid, pixel encoder,
-/// FPN, decoder.
+/// Billions of multiply-adds at 896x896 in the parts outside the blocks: injectors, extractors, pyramid,
+/// pixel encoder, FPN, decoder.
 constexpr double kOtherGmac = 88 + 242 + 125 + 1181 + 599 + 216;
 
 struct Options {
@@ -93,7 +93,7 @@ private:
     std::vector<std::unique_ptr<EncoderRunner>> m_runners;
 };
 
-/// The times of the chain with all tokens or with merging. `segments`: by segment and round.
+/// The times of the chain with all tokens or with merging. `segments`: milliseconds by segment and round.
 struct Times {
     std::vector<std::vector<double>> segments{kSegments};
     std::vector<double> merges, restores;
@@ -131,7 +131,7 @@ public:
         m_chain.handle().setPrecision(precision == "bf16" ? Precision::BF16 : Precision::F32);
         Times all, merged;
         double search = 0;
-        for (int round = -1; round < m_options.rounds; ++round) {  // round -1 packs weights
+        for (int round = -1; round < m_options.rounds; ++round) {  // round -1 packs weights; not measured
             add(all, {}, round >= 0);
             add(merged, {1, 2}, round >= 0);
         }
@@ -217,7 +217,7 @@ private:
         if (m_options.tokens == Options().tokens && m_options.width == Options().width) printModel(model);
     }
 
-    /// Prints the figures of the whole model, with the costs of its other parts at the real size.
+    /// Prints the figures of the whole model, including the parts outside the blocks at 896x896.
     void printModel(const double model[4]) const {
         const double work = 2 * kOtherGmac, atRate = work / model[1] * model[0];
         const double others = m_options.others > 0 ? m_options.others : atRate;

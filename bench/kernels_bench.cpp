@@ -1,4 +1,5 @@
-// Benchmarks of each kernel on a single thread: its rate, and the share of the product loop's best rate.
+// Benchmarks of the kernels on a single thread. Prints the rate of each kernel, also as a share of the best
+// rate of the product loop.
 #include <vector>
 
 #include "bench/kernel_operands.hpp"

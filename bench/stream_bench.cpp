@@ -1,5 +1,5 @@
-// A benchmark of the stream of a fixed camera: the time of every frame. The number of tokens left differs
-// from frame to frame.
+// Measures the time of every frame of a fixed camera. The times differ, because the number of tokens left
+// differs from frame to frame.
 //   mpm_bench_stream MODEL FRAMES PRECISION THREADS
 // Runs frames of the built-in street over a day. Each frame is drawn before its time is taken. Prints a CSV
 // row per frame: milliseconds from blob to output, tokens left, and the time of a constant loop just before.

@@ -26,9 +26,9 @@ namespace mpm::cli {
 
 namespace {
 
-/// Whether the word after `--night` is the option's value, which may be absent. A value begins like a number
-/// and names no file. A single number, which could also be a camera, is read as a value and then rejected,
-/// because a value has three numbers.
+/// Whether the word after `--night` is the value of the option, which may have none. A value begins like a
+/// number and is not the name of a file. A single number could also mean a camera, but counts as a value; the
+/// parser then rejects it, because a value has three numbers.
 bool isNightValue(const std::string& word) {
     const std::string digits = "0123456789", numbers = digits + ".,;:eE+-";
     const bool begins = !word.empty() && (digits + ".+-").find(word[0]) != std::string::npos &&
@@ -166,7 +166,7 @@ int delivered(int status) {
 }  // namespace mpm::cli
 
 int main(int argc, char** argv) {
-    // Errors are printed on a single line; OpenCV's log would repeat them.
+    // Switches off OpenCV's log, which would repeat the errors that the program prints.
     if (std::getenv("OPENCV_LOG_LEVEL") == nullptr)
         cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
     mpm::pipeline::prepareFfmpeg();

@@ -111,7 +111,7 @@ void Engine::applyObjects(const Settings& settings) {
     m_threshold = settings.threshold < 0 ? pipeline::usualThreshold(detects) : settings.threshold;
     const pipeline::TrackRules rules = pipeline::trackRules(m_threshold);
     pipeline::DetectionChoice choice;
-    choice.threshold = rules.low;  // weak boxes can continue a track
+    choice.threshold = rules.low;  // boxes with a low score can continue a track
     m_segmenter.setDetections(choice);
     m_tracker.emplace(rules);
 }

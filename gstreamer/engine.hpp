@@ -26,8 +26,8 @@ struct Settings {
     double opacity = 0.55;
     std::string alertClass;  ///< empty: no alert
     double alertShare = 0.1;
-    double threshold = -1;  ///< limit of objects' scores; negative: usualThreshold()
-    std::string objects;  ///< classes, such as "car,person"; empty: all of a detector, none of a segmentation
+    double threshold = -1;  ///< least score of an object; negative: usualThreshold()
+    std::string objects;    ///< classes, such as "car,person"; empty: all (detector) or none (segmentation)
     unsigned alertHoldMs = 0;
 };
 

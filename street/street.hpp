@@ -60,7 +60,7 @@ enum class Script {
     None,
     Rain,        ///< streaks over the whole frame
     Headlights,  ///< light of cars outside the frame, which sweeps over the frame
-    Shadows,     ///< of clouds, and on the ground of passers-by outside the frame
+    Shadows,     ///< of clouds, and of passers-by outside the frame (only on the ground)
     Insects      ///< close to the lens, in light from the camera
 };
 

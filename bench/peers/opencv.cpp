@@ -1,4 +1,4 @@
-// OpenCV's layers as a peer: times converted models and their exports in turn through cv::dnn.
+// Compares MPM's layers with OpenCV's: runs converted models and their exports in cv::dnn in turn.
 //   mpm_bench_opencv MODEL.onnx... [THREADS=2] [ROUNDS=20]
 // Prints a line of JSON for each model, like peer.py, or the reason if this OpenCV cannot load the model.
 // Merging is off, so that a model and its export compute the same.

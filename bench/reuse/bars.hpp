@@ -15,7 +15,7 @@ struct Bar {
     bool compressed = false;
     double flops = 0, speed = 0, speedBf16 = 0;  ///< how many times fewer operations; how many times as fast
     double loss = 0;                             ///< with labels: largest loss, in points of mIoU
-    double agreement = 0, worst = 0;             ///< without labels: least mean, least of a frame, in percent
+    double agreement = 0, worst = 0;             ///< without labels: least mean, least in any frame, percent
 };
 
 inline const Bar kBars[] = {
@@ -28,8 +28,8 @@ inline const Bar kBars[] = {
     {"still by night", "night", 0, false, 15, 8, 6, 0.3, 0, 0},
 };
 
-/// Returns the clip of a bar in a street (counted from 0), or nothing if this machine lacks the clip. A video
-/// is street 0.
+/// Returns the clip of a bar. `street`: number of the street, from 0; always 0 for a video. Returns nothing
+/// if the video or the x264 encoder is missing.
 inline std::optional<Clip> clipOf(const Bar& bar, int street, int frames, const std::string& path) {
     if (bar.light.empty()) {
         if (path.empty() || street > 0) return std::nullopt;

@@ -33,8 +33,8 @@ Clip everyFrameNew(int seed, int frames);
 /// Returns a copy of the clip that draws each frame only once and keeps it.
 Clip recorded(const Clip& clip);
 
-/// Compresses and decodes a clip with x264, as OpenCV's video writer sets it up. Returns a clip without
-/// frames if OpenCV has no x264.
+/// Compresses a clip with x264, at the settings of OpenCV's video writer, and decodes it. Returns a clip
+/// without frames if OpenCV has no x264.
 Clip throughX264(const Clip& clip, const std::string& folder);
 
 /// Returns the first frames of a video.

@@ -12,7 +12,7 @@
 
 namespace mpm::bench {
 
-/// Sums over the frames that a method has seen.
+/// Sums over the measured frames of a method.
 struct Score {
     int frames = 0;
     double ms = 0, operations = 0, agreement = 0, worst = 1;
@@ -32,12 +32,12 @@ pipeline::Network networkFor(const std::string& model, Precision precision, cons
 
 class Contest {
 public:
-    /// `methods`: as for --compare. Each method is compared with the first, usually "none".
+    /// `methods`: in the format of --compare. Each method is compared with the first method, usually "none".
     Contest(const std::string& model, const pipeline::ModelCost& cost, Precision precision,
             const std::string& methods);
 
-    /// Runs the methods on another clip and adds to the scores. Frames before `from` only warm up reuse. The
-    /// gates get the labels of the first method.
+    /// Runs the methods on another clip and adds to the scores. Frames before `from` are not measured; they
+    /// only warm up reuse. The gates get the labels of the first method.
     void run(const Clip& clip, int from = 0, std::vector<MotionGate>* gates = nullptr);
     void reset();
 

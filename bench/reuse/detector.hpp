@@ -17,7 +17,7 @@ public:
     DetectorBench(std::string model, std::string precision, Precision value, const std::string& reuse)
         : m_model(std::move(model)), m_name(std::move(precision)), m_precision(value), m_reuse(reuse) {}
 
-    /// Adds the memory of a stream. Must be called before any thread starts, because it forks.
+    /// Adds a line with the memory of a stream. Forks, so it must be called before any thread starts.
     void measureMemory(const cv::Mat& image, Lines& lines) const {
         constexpr double kMbF32 = 60, kMb = 35;
         lines.addMemory(
@@ -35,7 +35,8 @@ public:
         const double before = peer.empty() ? 0 : peerMs(peer);
         for (pipeline::Network* network : {&plain, &reusing})
             see(*network, clip.shots(0).image, flops, warm);
-        // The clip's first frame is measured, but not the network's first forward, which allocates.
+        // The forwards above allocate memory and are not measured. forget() makes the first frame of the clip
+        // a full frame again.
         reusing.encoder().forget();
         for (int number = 0; number < clip.frames; ++number) {
             see(plain, clip.shots(number).image, flops, all);

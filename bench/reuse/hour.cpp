@@ -111,7 +111,7 @@ std::vector<HourPart> watchHour(const std::string& model, Precision precision, c
             all.score(shot, all.forward(blob));
         }
         now.loss = 100 * (all.takeMiou() - reusing.takeMiou());
-        // Gives free memory back to the system, so that growth means a leak.
+        // Gives free memory back to the system, so that only a leak lets the resident memory grow.
         malloc_trim(0);
         now.resident = residentMb();
         parts.push_back(now);

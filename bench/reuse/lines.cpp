@@ -41,7 +41,7 @@ void Lines::add(const std::string& name, const std::string& precision, const std
               << (reached ? "reached" : "missed") << " |" << std::endl;
 }
 
-// Runs in a separate process, because this process would reuse memory of earlier networks.
+// Measures in a child process, because this process would reuse memory of earlier networks.
 void Lines::addMemory(const std::string& precision, double mostMb,
                       const std::function<pipeline::Network()>& make, const cv::Mat& image) {
     int ends[2];

@@ -120,7 +120,8 @@ private:
                   << " |" << std::endl;
     }
 
-    // Measures frames of an input that has not changed for more than (blocks + 1) * refresh frames.
+    // Measures frames after the input has been equal for more than (blocks + 1) * refresh frames. From then
+    // on, the results have the bits of full forwards.
     void measureEqual(const std::string& precision) {
         constexpr int kConverged = 15 * 30 + 5, kMeasured = 20;
         Contest all = contest(precision, "none," + m_options.reuse);
@@ -161,7 +162,7 @@ private:
             street("day", 0, 7001, 1).shots(0).image);
     }
 
-    // Plots loss against time, by day and by night, also for full forwards that run only if something moves.
+    // Plots loss against time, by day and by night, also for MotionGate, which runs only if something moves.
     void plot() const {
         const std::vector<std::string> variants = {"reuse:sensitivity=1",   "reuse",
                                                    "reuse:sensitivity=2.5", "reuse:sensitivity=4",

@@ -43,7 +43,7 @@ struct BenchOptions {
     std::optional<double> loss;  ///< largest accepted loss of mIoU, 0 to 1
 };
 
-/// Reads at most `enough` images. Counts images that cannot be read in `skipped`.
+/// Reads at most `enough` images. Adds the number of unreadable images to `skipped`.
 std::vector<cv::Mat> readImages(const BenchOptions& options, size_t enough, int& skipped) {
     pipeline::SourceOptions how;
     how.scene.framesPerDay = how.scene.frames = 16;
@@ -106,7 +106,7 @@ int bench(const BenchOptions& options) {
     const pipeline::Watcher watcher = watchOnTerminal("round");
     pipeline::BenchRounds rounds = openRounds(options, methods);
     const int most = *std::max_element(options.batches.begin(), options.batches.end());
-    // Reuse is measured on consecutive frames, so each round needs another frame.
+    // Reuse is measured on consecutive frames, so each round needs a new frame.
     const bool clip = std::any_of(methods.begin(), methods.end(), [](const auto& m) { return m.reuses(); });
     const int enough = clip ? options.warmUp + options.rounds : std::max(most, 16);
     int skipped = 0;

@@ -21,8 +21,8 @@ std::string accuracyText(std::optional<double> loss) {
     return " and " + fixedCell(100 * *loss, 2) + " points of mIoU";
 }
 
-/// Returns the table, without the least useful columns if it is wider than the terminal. Leaves out device,
-/// precision and batch first, if all rows have the same value; a line below the table then shows the value.
+/// Returns the table. If the table is wider than the terminal, leaves out the least useful columns. Device,
+/// precision and batch are left out only if all rows have the same value, which a line below then shows.
 std::string fittingTable(Cells cells, int width) {
     std::string same;
     for (const char* name :

@@ -23,7 +23,7 @@ constexpr std::size_t kLongestLine = 1000;  // file names may be very long
 
 void onSignal(int) {
     g_stop = 1;
-    alarm(kPatience);  // SIGALRM ends the program
+    alarm(kPatience);  // if the program still runs then, SIGALRM ends it
 }
 
 std::string duration(double seconds) {

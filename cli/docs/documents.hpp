@@ -16,7 +16,7 @@ struct DeclaredOption {
 
     bool isFile() const { return form == "FILE" || form == "FILES"; }
     bool isFolder() const { return form == "DIR"; }
-    std::vector<std::string> words() const;  ///< the possible values, if the form lists them
+    std::vector<std::string> words() const;  ///< the possible values, if `form` lists them
     std::string longName() const;            ///< "--help"
 };
 

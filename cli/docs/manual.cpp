@@ -6,7 +6,7 @@ namespace mpm::cli {
 
 namespace {
 
-/// Escapes text for roff, so that hyphens remain hyphens and roff takes no line for a request.
+/// Escapes text for roff, so that hyphens remain hyphens and roff does not read any line as a request.
 std::string roff(const std::string& text) {
     std::string result;
     bool lineStart = true;

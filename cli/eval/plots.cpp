@@ -109,7 +109,7 @@ Figure distanceFigure(const EvalSummary& summary) {
     PlotPanel panel{"Distance between tokens that merge", "patches, centre to centre (1: neighbours)",
                     "share of merges, %"};
     panel.fromZero = true;
-    std::vector<std::string> seen;  // shows only the first setting of each method
+    std::vector<std::string> seen;  // methods in the panel, which shows a single setting of each
     for (const EvalRow* row : firstLight(summary)) {
         if (row->joins.empty() || std::count(seen.begin(), seen.end(), row->method) > 0) continue;
         seen.push_back(row->method);
@@ -182,8 +182,8 @@ Figure depthFigure(const EvalSummary& summary) {
         line.points.push_back({double(row->schedule[0]), miou});
         single.points.push_back({row->gflops(), miou, 0, 0, shortText(*row)});
     }
-    // Labels the published schedule, and each schedule that no other schedule beats in both operations and
-    // mIoU.
+    // Labels the paper's schedule {2, 5}, and each schedule that no other schedule beats in both operations
+    // and mIoU.
     for (const EvalRow* row : pairs) {
         const bool beaten = std::any_of(pairs.begin(), pairs.end(), [&](const EvalRow* other) {
             return other->gflops() < row->gflops() && other->whole.miou() > row->whole.miou();
@@ -287,7 +287,7 @@ std::vector<std::pair<std::string, Figure>> evalFigures(const EvalSummary& summa
         return summary.baseOf(*row) != nullptr && summary.baseOf(*row) != row;
     });
     const bool sweep = insertions(summary, 1).size() > 2;
-    // A sweep has too many rows for distinct colours, so the figure over depth replaces these figures.
+    // A sweep has too many rows for distinct colours, so depthFigure() replaces the next four figures.
     if (rows.size() > 1 && !sweep) figures.emplace_back("accuracy", accuracyFigure(summary));
     if (!sweep) figures.emplace_back("tokens", tokensFigure(summary));
     if (merges && !sweep) figures.emplace_back("distance", distanceFigure(summary));

@@ -26,7 +26,7 @@ std::string nightText(const EvalRow& row) {
     return cv::format("night %g,%g,%g", n[0], n[1], n[2]);
 }
 
-/// Returns the method, and precision, batch size and light if the rows differ in them.
+/// Returns the method's text, followed by precision, batch size and light if the rows differ in them.
 std::string rowName(const EvalSummary& summary, const EvalRow& row) {
     std::string name = row.text;
     if (summary.severalPrecisions) name += " " + row.precision;

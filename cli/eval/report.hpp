@@ -10,7 +10,7 @@
 
 namespace mpm::cli {
 
-/// Returns a row for each setting, with the figures of the paper if it has this model and setting.
+/// Returns a row for each setting, with the paper's figures if the paper has this model and setting.
 std::string resultTable(const pipeline::EvalSummary& summary);
 std::string classTable(const pipeline::EvalSummary& summary);
 std::string regionTable(
@@ -25,7 +25,7 @@ std::string reuseSummary(const pipeline::EvalSummary& summary);
 
 std::string evalCsv(const pipeline::EvalSummary& summary);
 
-/// Returns the figures, each with its file's stem.
+/// Returns pairs of a file name without extension and a figure.
 std::vector<std::pair<std::string, pipeline::Figure>> evalFigures(const pipeline::EvalSummary& summary);
 
 /// Writes FOLDER/STEM.svg and FOLDER/STEM.png for each figure. Throws Error(kFailed).

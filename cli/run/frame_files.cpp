@@ -77,7 +77,7 @@ void writeStages(const std::string& stem, const FrameResult& result, const RunDe
     }
 }
 
-// Writes the map of reuse. If reuse is suspended, every token was computed.
+// Writes the map of reuse. If reuse is suspended, all tokens were computed and are drawn as changed.
 void writeReuseMap(const std::string& stem, const FrameResult& result) {
     cv::Mat reasons = result.segmentation.tokens.reuse.reasons;
     const cv::Size grid = result.segmentation.grid;
@@ -160,8 +160,8 @@ TokenTable::TokenTable(std::ostream& out, Form form, const RunDescription& run)
 TokenTable::TokenTable(std::string path, Form form, const RunDescription& run)
     : m_path(std::move(path)), m_form(form), m_run(run) {}
 
-/// Adds a row. Writes the line of column names with the first row, so that a run without rows does not
-/// replace an earlier table. The table of a detector has no columns for shares of classes.
+/// Adds a row. Creates the file and writes the column names only with the first row, so that a run without
+/// rows does not replace an earlier table. The table of a detector has no columns for shares of classes.
 void TokenTable::write(std::string row, bool detector) {
     if (!m_begun && m_form == Form::Csv) {
         const std::vector<std::string> names = detector ? std::vector<std::string>() : m_run.labels;

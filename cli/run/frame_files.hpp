@@ -30,9 +30,9 @@ struct SaveChoice {
 struct FrameResult {
     pipeline::Frame frame;
     pipeline::Segmentation segmentation;
-    std::vector<Detection> objects;  ///< above the threshold: a detector's, or regions of classes
+    std::vector<Detection> objects;  ///< boxes of a detector, or regions of classes, above the threshold
     std::vector<pipeline::TrackedObject> tracks;
-    std::vector<pipeline::LineCounts> crossings;  ///< counts so far, for each line
+    std::vector<pipeline::LineCounts> crossings;  ///< counts so far, for each counting line
     pipeline::Measurement measurement;
     cv::Mat featureColours;  ///< CV_8UC3, a pixel for each patch; only if the model has no classes
     std::string clock;       ///< for the footer of images: "06:30" in the built-in street, else empty

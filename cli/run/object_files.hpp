@@ -1,4 +1,5 @@
-// Objects of `mpm run` (boxes of a detector, or of regions of classes), their tracks, and files of both.
+// The objects of `mpm run` (boxes of a detector, or of regions of classes), their tracks, and the files with
+// objects and tracks.
 #pragma once
 
 #include <memory>

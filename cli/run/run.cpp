@@ -119,7 +119,7 @@ void addRunOptions(CLI::App& verb, RunOptions& o) {
 
 /// Checks sources before the model is loaded, so that a misspelt source is reported quickly.
 void readSources(RunOptions& options) {
-    // `mpm run demo` may be the first command that a user tries, and no model should have this name.
+    // `mpm run demo`, which new users may try first, runs the default model on the built-in street.
     if (options.model == "demo" && options.words.empty() && options.sourceFrom.empty())
         options.model = "default", options.words = {"demo"};
     options.sources = sourcesFrom(options.words, options.sourceFrom);

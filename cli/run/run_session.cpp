@@ -33,8 +33,9 @@ pipeline::SourceOptions sourceOptions(const RunOptions& options) {
     return result;
 }
 
-/// Returns the hour of the street, or the time since the start of the clip. Not the computer's time, because
-/// a clip may be read faster than it was recorded, and rules for day and night need the recorded time.
+/// Returns the time of day in the street, or the time since the start of the clip. The computer's clock would
+/// be wrong, because a clip may be read faster than it was recorded, and rules for day and night need the
+/// recorded time.
 std::chrono::system_clock::time_point clockOf(pipeline::SourceKind kind, const pipeline::Frame& frame) {
     using std::chrono::system_clock;
     if (pipeline::traitsOf(kind).scene) return pipeline::sceneTime(frame.seconds);
@@ -48,7 +49,7 @@ SaveChoice defaultSave(bool scene, bool detects) {
 }
 
 /// Returns the limit of a single read in seconds; 0: no limit. The limit may be longer than --duration,
-/// because a large image may take longer.
+/// because a single large image may take that long to read.
 double longestRead(pipeline::SourceKind kind, double duration) {
     return duration > 0 ? std::max(duration, pipeline::traitsOf(kind).remote ? 1.0 : 30.0) : 0;
 }
@@ -307,8 +308,8 @@ void RunSession::deliver(FrameResult& result) {
     ++m_frames;
 }
 
-/// Adds a point to the timeline. If the timeline is full, drops every second point; later adds only every
-/// second frame.
+/// Adds a point to the timeline. If the timeline is full, drops every second point, and from then on adds
+/// only half as many frames.
 void RunSession::addToTimeline(pipeline::TimelinePoint point) {
     constexpr std::size_t kMostPoints = std::size_t{1} << 18;
     if (m_frames % m_timelineStep != 0) return;

@@ -90,7 +90,7 @@ private:
     int m_tokensIn = 0;
     bool m_started = false, m_closed = false;
     bool m_live = false;   ///< whether the current source is live, so that its length is unknown
-    bool m_scene = false;  ///< whether all sources are the built-in street: shows its hours
+    bool m_scene = false;  ///< whether all sources are the built-in street; if so, files show hours
 };
 
 /// Throws Error(kFailed) if there is no display.

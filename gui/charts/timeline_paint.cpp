@@ -25,7 +25,7 @@ constexpr double kLeastHeight = 22;
 }  // namespace
 
 /// Returns the largest distance, in columns, of two readings that a curve connects: three times the usual
-/// distance. A longer gap is a stall, or the time between two runs.
+/// distance. At a longer gap, the source had stalled or the program was not running.
 int TimelineView::gapAllowed(const Columns& columns) const {
     std::vector<int> distances;
     int last = -1;
@@ -41,8 +41,8 @@ int TimelineView::gapAllowed(const Columns& columns) const {
     return std::max({2, 3 * *middle, static_cast<int>(kJitter / perColumn)});
 }
 
-/// If the height is too small for all lanes, shows only the last lanes, because the user chose the last
-/// lanes.
+/// If the height is too small for all lanes, shows only the last lanes, which are the lanes that the user
+/// chose.
 void TimelineView::placeLanes(Places& places) const {
     const QRectF area = plot();
     const int count = static_cast<int>(m_lanes.size());
@@ -118,7 +118,7 @@ void TimelineView::paintGrid(QPainter& painter, const Places& places) const {
         if (place.area.height() <= 0) continue;
         painter.drawLine(place.area.bottomLeft(), place.area.bottomRight());
         if (place.least >= 0) continue;
-        const double none = place.y(0);  // negative values are below the line of 0
+        const double none = place.y(0);  // the line of 0, because some values are negative
         painter.drawLine(QPointF(area.left(), none), QPointF(area.right(), none));
     }
     const Place& tokens = places[0];
@@ -213,7 +213,7 @@ void TimelineView::paintLane(QPainter& painter, const Columns& columns, const La
         painter.setClipRect(place.area.adjusted(0, -2, 0, 2));
         paintCurve(painter, columns, place, QPen(colour, 1.6), curve.of);
         painter.restore();
-        // A plate behind the name hides a curve that begins at the left edge.
+        // A plate behind the name keeps it readable if a curve begins at the left edge.
         const QRectF plate(left, place.area.top() - 2,
                            painter.fontMetrics().horizontalAdvance(curve.name) + 20, line);
         QColor ground = theme.plot;
@@ -249,8 +249,8 @@ void TimelineView::paintEvents(QPainter& painter) const {
     }
 }
 
-/// A mean over minutes or hours may cover several schedules. So if means are shown, the legend has no entry
-/// for each merge.
+/// If the timeline shows means over minutes or hours, the legend has no entries for merges, because a mean
+/// may cover several schedules.
 void TimelineView::paintLegend(QPainter& painter, const Columns& columns) const {
     const Theme& theme = Theme::of(this);
     const int count = static_cast<int>(m_blocks.size());

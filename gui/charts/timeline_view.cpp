@@ -18,7 +18,7 @@ using pipeline::Summed;
 constexpr Time kShortest = 2'000, kLongest = 400LL * 24 * 3'600'000;
 constexpr Time kYoungest = 60'000;
 constexpr int kFrame = 100;            // least time between two repaints while following, in milliseconds
-constexpr Time kLongestFrame = 1'000;  // longest delay in any range, so that an event appears soon
+constexpr Time kLongestFrame = 1'000;  // longest time between two repaints, so that events appear soon
 
 }  // namespace
 

@@ -26,7 +26,7 @@ public:
     Time to() const { return m_to; }
     void setRange(Time from, Time to);
     /// `blocks`: the blocks before which tokens merge; curves are named after these blocks ("before block
-    /// 2"). `reuse`: whether reuse is on: nothing merges, and the curve shows the computed tokens.
+    /// 2"). If `reuse`, no tokens merge, and the curve shows the computed tokens.
     void setStages(const std::vector<int>& blocks, bool reuse = false);
     /// Sets the lanes below the tokens. If the height is too small for all lanes, only the last lanes are
     /// shown.
@@ -34,7 +34,7 @@ public:
     const std::vector<Lane>& lanes() const { return m_lanes; }
     /// If `paused`, the timeline does not scroll, because nothing new is measured.
     void setPaused(bool paused);
-    /// Shows the time around a moment, as if the pointer were there.
+    /// Shows the time around a moment, as if the mouse pointer were at this moment.
     void showMoment(Time time);
     /// Returns the readings at a position as text; empty if nothing was measured there.
     QString describe(int x) const;

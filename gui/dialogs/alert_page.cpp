@@ -154,7 +154,7 @@ void AlertPage::fitToQuantity() {
     m_region->setEnabled(of() == Of::Tokens || m_label->isEnabled());
     m_above->setEnabled(of() != Of::SourceDown);
     m_threshold->setEnabled(of() != Of::SourceDown);
-    m_hold->setEnabled(unit != Unit::Seconds);  // a stay is itself a time, so it needs no hold
+    m_hold->setEnabled(unit != Unit::Seconds);  // a rule about a time of stay needs no hold time
     m_threshold->setSuffix(unit == Unit::Count ? QString() : unit == Unit::Share ? tr(" %") : tr(" s"));
     m_threshold->setSingleStep(of() == Of::Tokens ? 10 : unit == Unit::Share ? 0.1 : 1);
     m_threshold->setRange(0, unit == Unit::Share ? 100 : 1e6);
@@ -207,7 +207,7 @@ void AlertPage::showValue() {
 void AlertPage::askForTimes() {
     m_times->clear();
     const int row = m_list->currentRow();
-    // The store has no data about sources that are down, or about single objects.
+    // Asks nothing for rules about sources that are down or about single objects: the store has no such data.
     if (row < 0 || !m_threshold->isEnabled() || !m_hold->isEnabled()) return;
     emit timesWanted(m_rules[static_cast<std::size_t>(row)]);
 }
@@ -228,7 +228,7 @@ void AlertPage::show(int row) {
     m_of->setCurrentIndex(static_cast<int>(rule.of));
     fitToQuantity();
     const QString label = QString::fromStdString(rule.label);
-    if (!label.isEmpty() && m_label->findText(label) < 0) m_label->addItem(label);  // of another model
+    if (!label.isEmpty() && m_label->findText(label) < 0) m_label->addItem(label);  // from another model
     m_label->setCurrentText(label);
     const QString region = QString::fromStdString(rule.region);
     if (m_region->findData(region) < 0) m_region->addItem(region, region);  // a region of another source

@@ -65,7 +65,7 @@ private:
     std::vector<pipeline::AlertRule> m_rules;
     pipeline::AlertInput m_input;
     bool m_showing = false;
-    double m_thresholdShown = 0;  // as the box rounds it; if the box has another value, the user typed it
+    double m_thresholdShown = 0;  // rounded by the box; any other value in the box was typed by the user
     QListWidget* m_list;
     QPushButton* m_plus = nullptr;
     QWidget* m_form = nullptr;

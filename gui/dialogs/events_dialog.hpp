@@ -24,7 +24,7 @@ public:
     QTableView* table() const { return m_table; }
     QComboBox* filter(EventModel::Column column) const { return m_filters.at(column); }
 
-    static constexpr int kMost = 5'000;  ///< the newest events that the dialog lists
+    static constexpr int kMost = 5'000;  ///< limit of the list; if there are more events, shows the newest
 
 signals:
     void momentWanted(const QString& source, qint64 time);

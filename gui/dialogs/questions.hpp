@@ -16,7 +16,7 @@ struct Questions {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::Questions)
 };
 
-/// `suggestion`: name of a new file, with its ending. If empty, the dialog asks for an existing file.
+/// `suggestion`: name of a new file, with the extension. If empty, the dialog asks for an existing file.
 void askForFile(QWidget& window, const QString& title, const QString& filter,
                 const std::function<void(QString)>& then, const QString& suggestion = {});
 /// `hint`: shown while nothing is typed. `problem`: returns why a text cannot be used; empty if the text can
@@ -24,7 +24,7 @@ void askForFile(QWidget& window, const QString& title, const QString& filter,
 void askForName(QWidget& window, const QString& title, const QString& present, const QString& hint,
                 const std::function<QString(const QString& text)>& problem,
                 const std::function<void(const QString& text)>& then);
-/// `seconds`: between two analysed frames.
+/// Asks for the time between two analysed frames. `seconds`: the current value.
 void askForInterval(QWidget& window, double seconds, const std::function<void(double)>& then);
 void showAbout(QWidget& window);
 

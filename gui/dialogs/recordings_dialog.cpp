@@ -66,7 +66,7 @@ QString RecordingsDialog::titleOf(const Recording& recording) const {
     return named != m_names.end() ? named->second : safeText(QFileInfo(recording.file).completeBaseName());
 }
 
-/// Shows the rule or, if no rule began the recording, the source. Shows the other facts below.
+/// Shows the rule that began the recording or, if there is none, the source. Shows other facts below.
 void RecordingsDialog::updateText(int row) {
     const auto& [recording, rule, seconds] = m_entries[static_cast<std::size_t>(row)];
     const QString name = titleOf(recording);

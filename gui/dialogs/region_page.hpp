@@ -50,7 +50,8 @@ private:
     QSpinBox *m_megabytes, *m_days;
 };
 
-/// Convert a shape to text such as "0.10 0.20, 0.30 0.20, ..." and back; the shape is empty if this fails.
+/// Convert a shape to text such as "0.10 0.20, 0.30 0.20, ..." and back. If the text is not a shape,
+/// shapeFrom() returns an empty shape.
 QString shapeText(const pipeline::Polygon& shape);
 pipeline::Polygon shapeFrom(const QString& text);
 

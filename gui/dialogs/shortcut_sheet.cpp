@@ -60,7 +60,7 @@ public:
     }
     void addTo(QBoxLayout* layout) const {
         for (QVBoxLayout* column : m_columns) {
-            column->setSpacing(4);  // the layout would inherit the spacing between columns
+            column->setSpacing(4);  // otherwise the column inherits the spacing between columns
             column->addStretch(1);
             layout->addLayout(column);
         }
@@ -114,7 +114,7 @@ QDialog* showShortcutSheet(QMainWindow& window) {
     layout->addWidget(scroll);
     scroll->setWidgetResizable(true);
     scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    const QSize room = window.screen()->availableSize() - QSize(40, 60);  // a dialog's frame
+    const QSize room = window.screen()->availableSize() - QSize(40, 60);  // the size of a window frame
     const int bar = scroll->verticalScrollBar()->sizeHint().width() + 2;
     for (int count = kMostColumns; count > 0; --count) {
         scroll->setWidget(makeSheet(window, count));

@@ -87,7 +87,7 @@ pipeline::Segmentation Analyser::run(const cv::Mat& image, const std::vector<int
     return m_segmenter.segment(image, scores);
 }
 
-/// Turns reuse on or off. If reuse is not possible (on a GPU, not yet), frames run without reuse.
+/// Turns reuse on or off. If reuse is not possible, for example on a GPU, frames run without reuse.
 void Analyser::setReuse(bool on) {
     if (m_reuse == on || (on && m_reuseFailed)) return;
     try {
@@ -104,8 +104,8 @@ void Analyser::useStream(int stream, bool fresh) {
     if (fresh) m_segmenter.encoder().forget(stream);
 }
 
-/// Follows the objects. Boxes with a low score may continue an object. Then they are removed, so that the
-/// window does not show them.
+/// Follows the objects. Boxes with a low score may continue an object. After that, boxes with a low score are
+/// removed, so that the window does not show them.
 void Analyser::follow(Analysis& analysis, const Request& request, pipeline::ObjectFollower& follower) const {
     const LiveFrame& frame = analysis.frame;
     const auto secondsOf = [](auto time) {
@@ -143,7 +143,7 @@ Analysis Analyser::analyse(const LiveFrame& frame, const Request& request,
     analysis.merged = run(frame.pixels, analysis.schedule, scores);
     if (follows) m_segmenter.setDetections({});
     const ReuseState state = analysis.merged.tokens.reuse.state;
-    if (state != ReuseState::Off && state != ReuseState::Suspended) analysis.schedule.clear();  // did not run
+    if (state != ReuseState::Off && state != ReuseState::Suspended) analysis.schedule.clear();  // not used
     const cv::Mat& labels = analysis.merged.labels;
     const int classes = classesIn(labels, *m_facts);
     // Masked pixels have no class, so shares refer to the other pixels.

@@ -135,8 +135,8 @@ struct Conditions {
 };
 Conditions conditionsOf(const Analysis& analysis);
 
-/// The mIoU of both sides of a comparison, over all frames since the last change of the source, the model,
-/// reuse or a schedule.
+/// The mIoU of `whole` and of `merged` in a comparison, over all frames since the last change of the source,
+/// the model, reuse or a schedule.
 struct Scores {
     double whole = 0, merged = 0;
     int frames = 0;

@@ -10,7 +10,7 @@ namespace {
 constexpr std::chrono::milliseconds kFramePoll{100};  // longest wait for a frame before the next check
 constexpr double kSceneStart = 16;  // hour at which the built-in street starts: some daylight, then dusk
 constexpr std::chrono::milliseconds kReportEvery{
-    500};  // least time between two reports of the same state; counters change meanwhile
+    500};  // least time between two reports that differ only in counters, not in the state
 
 double millisecondsSince(Steady::time_point start) {
     return std::chrono::duration<double, std::milli>(Steady::now() - start).count();
@@ -95,7 +95,7 @@ void CaptureWorker::work() {
     while (!stopping()) {
         if (waitWhilePaused()) {
             pipeline::Frame stale;
-            reader.take(stale, std::chrono::milliseconds(0));  // drops frames of the pause, which are stale
+            reader.take(stale, std::chrono::milliseconds(0));  // drops the frame of the pause, which is stale
             continue;
         }
         control(reader);

@@ -118,7 +118,7 @@ private:
     bool m_paused = false;
 };
 
-/// Returns `shown`. If this name is taken, adds a number.
+/// Returns the name `shown`, with a number added if the name is taken.
 QString freeName(const QString& shown, const std::function<bool(const QString& name)>& isTaken);
 
 /// Whether an engine other than `self` has a different address under this name.

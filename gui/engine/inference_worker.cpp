@@ -123,7 +123,7 @@ void InferenceWorker::work() {
     }
 }
 
-/// Whether the results of more runs of the same frame (a comparison, a simulated night) would be stale.
+/// Whether results of further runs of the current frame (a comparison, a simulated night) would be stale.
 bool InferenceWorker::overtaken(const InferenceChannel& channel) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     return stopping() || m_newAnalyser != nullptr || channel.m_turn.settingsHaveChanged();

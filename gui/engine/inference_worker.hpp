@@ -27,7 +27,8 @@ public:
     /// Returned by due() if there is nothing to do.
     static constexpr Time kNever = Time::max();
 
-    /// If the frame replaces a waiting frame, the time of the waiting frame remains.
+    /// If the frame replaces a waiting frame, keeps the time of the waiting frame, so that the source keeps
+    /// its turn.
     void frameCame(Time now) {
         if (!m_frameSince) m_frameSince = now;
     }
@@ -80,7 +81,7 @@ private:
 
     InferenceWorker* m_worker;         // must exist as long as the channel is used
     std::optional<LiveFrame> m_frame;  // newest, until it is analysed; guarded by the worker's mutex
-    std::optional<LiveFrame> m_last;   // analysed most recently; this and all up to m_generation: guarded too
+    std::optional<LiveFrame> m_last;   // analysed most recently; the mutex also guards m_last to m_generation
     Request m_request;
     Turn m_turn;
     std::int64_t m_skipped = 0;

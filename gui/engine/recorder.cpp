@@ -21,7 +21,7 @@ constexpr std::size_t kMostReadingsWaiting = 20'000;  // hours at 1 Hz; if more 
 constexpr std::chrono::hours kRecent{3};
 constexpr std::chrono::seconds kObjectsEvery{10};
 constexpr std::chrono::milliseconds kPruneEvery = std::chrono::hours(1);
-constexpr int kMostAsides = 5;           // most files set aside, so that they do not fill a failing disk
+constexpr int kMostAsides = 5;           // limit of renamed files, because a failing disk could fill up
 constexpr std::int64_t kPruned = 5'000;  // readings removed in a step
 constexpr pipeline::Millis kForever{INT64_MAX};
 constexpr pipeline::Millis kSlice = std::chrono::hours(1);  // span of readings compared in a step
@@ -331,7 +331,7 @@ void Recorder::sendHistory() {
     history->minutes = m_store->buckets(m_source, pipeline::Store::Span::Minute, pipeline::Millis(0), end);
     history->hours = m_store->buckets(m_source, pipeline::Store::Span::Hour, pipeline::Millis(0), end);
     history->events = m_store->events(m_source, pipeline::Millis(0), end);
-    for (pipeline::Event& event : history->events) {  // makes texts safe: others may have made the file
+    for (pipeline::Event& event : history->events) {  // another program may have written unsafe texts
         event.kind = printable(event.kind, kLongestName);
         event.text = printable(event.text);
     }

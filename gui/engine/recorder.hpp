@@ -15,7 +15,7 @@
 
 namespace mpm::gui {
 
-/// The longest time ahead of the clock that is still shown. Stored times may be ahead of the clock, because
+/// Readings are shown if they are at most this time ahead of the clock. Stored times may be ahead, because
 /// the clock was wrong when they were stored, or is wrong now.
 constexpr std::chrono::hours kAhead{14 * 24};
 
@@ -67,7 +67,7 @@ public:
     void compare(const pipeline::Setup& setup, pipeline::Millis from);
 
     /// Calls `question` in the recorder's thread, after everything that was added earlier is written.
-    /// `source`: the id of the recorder's source. If `question` throws a StoreError, it is not called again.
+    /// `source`: the id of the recorder's source. If `question` throws, it is not called again.
     void ask(Question question);
     /// Removes the events as soon as the store can be used. A read-only recorder removes nothing.
     void removeEvents(const std::vector<std::int64_t>& ids);

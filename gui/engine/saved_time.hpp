@@ -1,5 +1,5 @@
-// The time that merging or reuse saves, as medians of the last comparisons, because on a busy machine a
-// single frame is noisy.
+// The time that merging or reuse saves. The values are medians of the newest comparisons, because the times
+// of a single frame vary much on a busy machine.
 #pragma once
 
 #include <deque>
@@ -17,7 +17,7 @@ public:
     /// Older times are stale, because the load of the machine may have changed.
     static constexpr std::chrono::seconds kFresh{5};
 
-    /// Adds a comparison. If its conditions are new, drops the earlier comparisons.
+    /// Adds a comparison. If the conditions have changed, drops the earlier comparisons first.
     void add(const Comparison& comparison) {
         if (!isOf(*comparison.analysis)) m_last.clear();
         m_of = conditionsOf(*comparison.analysis);

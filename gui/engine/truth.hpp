@@ -16,7 +16,7 @@ public:
     /// Returns the labels for the folder `images`; null if the folder is not part of a data set with labels.
     static std::unique_ptr<TruthFolder> beside(const std::string& images);
 
-    /// Returns the labels of an image; empty if it has no usable labels. `stem`: file name without ending.
+    /// Returns the labels of an image; empty if it has no usable labels. `stem`: file name without extension.
     Truth of(const std::string& stem) const;
 
 private:

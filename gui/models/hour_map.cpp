@@ -34,7 +34,7 @@ void HourMap::add(std::int64_t milliseconds, const Span& hour) {
     const QDateTime time = QDateTime::fromMSecsSinceEpoch(milliseconds);
     if (m_days.empty()) m_first = time.date();
     const qint64 day = m_first.daysTo(time.date());
-    if (day < 0 || day > 5'000) return;  // the clock jumped by years
+    if (day < 0 || day > 5'000) return;  // ignores the hour: the clock jumped by years
     if (day >= days()) m_days.resize(static_cast<std::size_t>(day) + 1);
     Cell& cell = m_days[static_cast<std::size_t>(day)][static_cast<std::size_t>(time.time().hour())];
     // At the end of summer time, an hour occurs twice and is added to the same cell.

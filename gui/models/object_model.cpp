@@ -45,7 +45,7 @@ QVariant ObjectModel::headerData(int section, Qt::Orientation orientation, int r
     return section >= 0 && section < Columns ? names[section] : QVariant();
 }
 
-/// Objects are sorted by identity, so the newest is at the end.
+/// The rows are in the order of the identities, so the newest object is in the last row.
 void ObjectModel::setObjects(const AnalysisPtr& analysis) {
     std::vector<Row> rows;
     static const std::vector<pipeline::TrackedObject> none;

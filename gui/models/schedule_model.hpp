@@ -20,7 +20,7 @@ public:
     bool setData(const QModelIndex& index, const QVariant& value, int role = Qt::EditRole) override;
     Qt::ItemFlags flags(const QModelIndex& index) const override;
 
-    /// Sets the number of blocks and drops marks past the last block.
+    /// Sets the number of blocks. Drops the check marks of blocks that no longer exist.
     void setBlocks(int blocks);
     /// Drops blocks that the model does not have.
     void setSchedule(const std::vector<int>& schedule);

@@ -12,7 +12,7 @@ namespace {
 const QString kNothing = QStringLiteral("–");
 constexpr std::size_t kMostFramesWaiting = 20'000;
 
-/// The members that the first rows show. The row after these rows shows the number of frames.
+/// The members that the first rows show; the row below them shows the number of frames.
 constexpr RunningMean PhaseStatistics::*kMembers[] = {&PhaseStatistics::kept, &PhaseStatistics::merged,
                                                       &PhaseStatistics::luminance, &PhaseStatistics::latency};
 
@@ -93,7 +93,7 @@ void StatisticsModel::add(const pipeline::Measurement& measurement) {
     if (!(measurement.setup == m_setup) || measurement.pass > 0) return;
     m_statistics.add(measurement);
     if (m_waiting) m_sinceBegin.push_back(measurement);
-    if (m_sinceBegin.size() > kMostFramesWaiting) {  // without the store's answer, only new readings are used
+    if (m_sinceBegin.size() > kMostFramesWaiting) {  // the store gave no answer: uses only new readings
         m_sinceBegin.clear();
         m_waiting = false;
     }

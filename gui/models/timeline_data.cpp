@@ -96,7 +96,7 @@ void TimelineData::addPast(const pipeline::Quantity& quantity,
     Series& series = found->second;
     for (const pipeline::QuantitySpan& minute : minutes) {
         pipeline::QuantitySpan& known = series.minutes[minute.time.count()];
-        if (minute.count > known.count) known = minute;  // the current minute may have more readings here
+        if (minute.count > known.count) known = minute;  // more readings may be in memory than in the store
     }
     for (const pipeline::QuantitySpan& reading : readings)
         series.readings.emplace(reading.time.count(), static_cast<float>(reading.mean));
@@ -246,8 +246,8 @@ bool TimelineData::empty() const {
 }
 
 Time TimelineData::first() const {
-    // A bucket begins at a round time, often earlier than its first reading. If a finer level begins inside
-    // the bucket, the time of the finer level is used instead.
+    // A bucket begins at a round time, often earlier than the first reading in it. If a finer level begins
+    // inside the bucket, uses the first time of the finer level.
     Time first = m_readings.empty() ? INT64_MAX : m_readings.front().time;
     for (const Level* level : {&m_minutes, &m_hours})
         if (!level->buckets.empty() && level->buckets.front().time.count() + level->span <= first)

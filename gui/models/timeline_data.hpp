@@ -1,5 +1,5 @@
-// The measurements of the timeline, from the last second to all weeks. They are read as columns, so that the
-// time to paint does not depend on the number of measurements.
+// The measurements of the timeline. The view reads them as columns, so that the time to paint does not depend
+// on the number of measurements.
 #pragma once
 
 #include <array>
@@ -31,13 +31,13 @@ struct Span {
 };
 
 struct TimelineColumn {
-    static constexpr int kStages = 4;  ///< curves of merges before the last merge; more curves look alike
+    static constexpr int kStages = 4;  ///< most curves of merges before the last; more would look alike
     // In percent of the tokens that came in, so that readings of several models can be compared.
     std::array<Span, kStages> stages;  ///< after each merge except the last; only in single readings
     Span kept;                         ///< after the last merge
     std::array<Span, pipeline::kSummed> means;
     double nights = 0;             ///< weight of the readings at night
-    std::vector<Span> quantities;  ///< as in setQuantities(): shares from 0 to 1, or counts
+    std::vector<Span> quantities;  ///< in the order of setQuantities(): shares from 0 to 1, or counts
 
     const Span& of(pipeline::Summed field) const { return means[static_cast<std::size_t>(field)]; }
 
@@ -76,7 +76,7 @@ public:
     bool readingsShown(Time from, Time to, int count) const;
     std::vector<pipeline::Event> events(Time from, Time to) const;
 
-    /// Number of readings in memory. Older readings are shown as minutes.
+    /// Largest number of readings in memory. Older readings are shown as minutes.
     static constexpr std::size_t kMostReadings = 40'000;
 
 signals:

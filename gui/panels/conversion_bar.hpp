@@ -20,7 +20,7 @@ public:
 
     void begin(Task task, const QString& file);
     void end();
-    /// Whether a model is tuned, or images for tuning are collected.
+    /// Whether a model is being tuned, or images for tuning are being collected.
     bool tunes() const { return busy() && m_task != Task::Conversion; }
     bool busy() const { return m_second.isActive(); }
 

@@ -41,7 +41,7 @@ private:
     QCheckBox* m_loop;
     bool m_paused = false;
     double m_rate = 0;
-    QElapsedTimer m_sinceSeek;  // soon after a command, reports still show the former state
+    QElapsedTimer m_sinceSeek;  // since the last command; reports show the effect only later
     pipeline::RunningMean m_kept;
     int m_passShown = -1;
     pipeline::Setup m_setup;

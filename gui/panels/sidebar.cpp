@@ -100,7 +100,7 @@ Section* Sidebar::add(const QString& name, const QString& title, QWidget* conten
     return section;
 }
 
-/// Adds a section with a list, which is hidden while the list is empty.
+/// Adds a section with a list. The section is hidden while the list is empty.
 Section* Sidebar::addListed(const QString& name, const QString& title, QAbstractItemModel* model,
                             const QString& description) {
     auto* view = new RowsView(model);

@@ -29,7 +29,7 @@ std::optional<bool> isDown(const Engine& engine) {
 constexpr std::size_t kMostCutOuts = 100;
 constexpr std::size_t kMostRaised = 2 * pipeline::AlertWatch::kMostRules;
 constexpr std::chrono::seconds kCutOutEvery{1};
-constexpr qint64 kMostAhead = 1'000;  // milliseconds by which a notice may be ahead of the clock
+constexpr qint64 kMostAhead = 1'000;  // ms; a notice's time may be this far ahead of the clock
 
 /// Returns the image of the object, with a margin of a fifth of the object's size.
 QImage cutOutOf(const QImage& image, const cv::Rect2f& box) {
@@ -38,7 +38,7 @@ QImage cutOutOf(const QImage& image, const cv::Rect2f& box) {
     return image.copy(object.adjusted(-margin, -margin, margin, margin).toAlignedRect() & image.rect());
 }
 
-/// Returns a value as text; shares and luminance in percent, with as many digits as a threshold may have.
+/// Returns a value as text. Shares and luminance are in percent, with up to four digits.
 QString numberText(const pipeline::AlertRule& rule, double value) {
     using Unit = pipeline::AlertUnit;
     const Unit unit = pipeline::unitOf(rule.of);

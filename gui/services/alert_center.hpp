@@ -46,7 +46,7 @@ private:
     };
     std::map<std::int64_t, CutOut> m_cutOuts;  // by id of the object
     qint64 m_lastTime = 0;
-    QTimer m_clock;  // needed because a source that is down gives no measurements to check
+    QTimer m_clock;  // checks rules on SourceDown, even if no measurements come
 };
 
 /// Returns the values of `measurement` that rules can check.

@@ -91,11 +91,11 @@ bool BoundedLink::isConnected() {
     return false;
 }
 
-/// Moves bytes from the library to the other side of the link.
+/// Moves bytes from the library to the network.
 bool BoundedLink::moveUp() {
     const bool open = !m_up.empty() || fill(m_inside.get(), m_up);
     if (open && (m_up.empty() || drain(m_outside.get(), m_up))) return true;
-    end({});  // the library has closed the socket, or notices the end when it reads
+    end({});  // reports no problem: the library closed the socket, or will find it closed when it reads
     return false;
 }
 
@@ -138,8 +138,8 @@ void BoundedLink::run() {
     }
 }
 
-/// Sends the remaining bytes. Then reads until the other side closes, because a socket that is closed with
-/// unread bytes loses sent bytes.
+/// Sends the remaining bytes. Then reads until the other side closes: closing a socket that has unread bytes
+/// could discard sent bytes.
 void BoundedLink::finish() {
     const Clock::time_point until = Clock::now() + kPatience;
     bool sent = !m_connected;

@@ -27,7 +27,7 @@ public:
     BoundedLink(const BoundedLink&) = delete;
     BoundedLink& operator=(const BoundedLink&) = delete;
 
-    /// Allows some more bytes, for the answer to a message.
+    /// Allows kForMessage more bytes from the network, for the answer to a message.
     void countMessage() { ++m_messages; }
     /// Returns why the connection ended; empty if the connection is open or the other side closed it.
     std::string problem() const;

@@ -1,5 +1,5 @@
 // A JSON object of a settings file that people may edit. An absent value keeps its default. An unknown name
-// or a value of the wrong type is an error. Otherwise, a misspelt mask would be ignored and hide nothing.
+// or a wrong type is an error: if a misspelt "masks" were ignored, masked parts would be visible.
 #pragma once
 
 #include <set>
@@ -35,7 +35,7 @@ public:
     /// Returns "where: name", for error messages of the caller.
     std::string nameOf(const char* name) const { return m_where.empty() ? name : m_where + ": " + name; }
     [[noreturn]] void refuse(const char* name, const std::string& expected) const;
-    /// Throws if the object has a name that the caller has not read, because this name is unknown.
+    /// Must be called after all known names were read. Throws if the object has another name.
     void finish() const;
 
 private:

@@ -30,7 +30,7 @@ const prometheus::Histogram::BucketBoundaries kSeconds = {0.01, 0.02, 0.05, 0.1,
 /// Whether the address is that of a single machine. False for "every address" and for multicast addresses.
 bool isOneMachine(const QHostAddress& address) {
     bool hasV4 = false;
-    const bool any = address.toIPv4Address(&hasV4) == 0 && hasV4;  // ::ffff:0.0.0.0 too
+    const bool any = address.toIPv4Address(&hasV4) == 0 && hasV4;  // true for ::ffff:0.0.0.0 too
     return !any && !address.isNull() && !address.isMulticast() &&
            address != QHostAddress(QHostAddress::Any) && address != QHostAddress(QHostAddress::AnyIPv4) &&
            address != QHostAddress(QHostAddress::AnyIPv6);

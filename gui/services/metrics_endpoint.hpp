@@ -1,4 +1,4 @@
-// A page of metrics for Prometheus. If the settings contain no other address, the address is loopback.
+// A page of metrics for Prometheus. By default, only programs on this machine can read the page.
 #pragma once
 
 #include <functional>

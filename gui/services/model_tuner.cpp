@@ -26,7 +26,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr double kLongestSearch = 1800;  // seconds; the measurements of mpm tune take two minutes
+constexpr double kLongestSearch = 1800;  // seconds; by default, mpm tune stops measuring after two minutes
 constexpr std::size_t kMostOutput = 65'536;
 
 QString& tuneProgram() {

@@ -13,7 +13,7 @@
 
 namespace mpm::gui {
 
-/// A candidate; no other candidate is better in both speed and agreement.
+/// A method and its blocks. No other measured method is better in both speed and agreement.
 struct TunedMethod {
     QString method;  ///< the method, with its parameters
     std::vector<int> blocks;

@@ -167,7 +167,7 @@ void MqttPublisher::connectAndLoop() {
     }
     while (result == MOSQ_ERR_SUCCESS && !stopping())
         result = mosquitto_loop(client, kPoll, 1);
-    if (stopping()) mosquitto_loop(client, kPoll, 1);  // sends the queue
+    if (stopping()) mosquitto_loop(client, kPoll, 1);  // sends the queued messages
     const QString reason = QString::fromStdString(m_link->problem());
     setLink(nullptr);
     if (!stopping())
@@ -226,7 +226,7 @@ void MqttPublisher::send(const QString& topic, const QByteArray& payload, bool r
         const std::lock_guard<std::mutex> lock(m_mutex);
         if (m_link) m_link->countMessage();
     }
-    int number = 0;  // message id; not 0 if the message is in the library's queue, even without a connection
+    int number = 0;  // message id; 0 if the library did not queue the message
     mosquitto_publish(m_client.get(), &number, topic.toUtf8().constData(), int(payload.size()),
                       payload.constData(), 1, retain);
     if (number != 0) ++m_published;

@@ -1,4 +1,4 @@
-// Publishing of measurements to an MQTT broker, and of their description to Home Assistant.
+// Publishes measurements to an MQTT broker, and describes them to Home Assistant.
 #pragma once
 
 #include <atomic>
@@ -72,7 +72,7 @@ private:
     std::unique_ptr<BoundedLink> m_link;  // guarded by m_mutex
     int m_failures = 0;                   // used only by the thread
     QString m_told;
-    std::int64_t m_published = 0;  // number of messages; the broker acknowledges in the same order
+    std::int64_t m_published = 0;  // messages sent; the broker acknowledges them in order
     std::atomic<std::int64_t> m_acknowledged{0};
     struct Sent {
         QElapsedTimer since;

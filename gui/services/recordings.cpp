@@ -13,7 +13,7 @@ namespace mpm::gui {
 namespace {
 
 constexpr qint64 kAlertVideo = 15'000;  // usual length of an alert's video
-constexpr qint64 kNameSteps = 1'500;    // file names are exact to 1 s, and an alert is earlier than its video
+constexpr qint64 kNameSteps = 1'500;    // longest time between an alert and the time in its video's file name
 
 QString fromStore(const std::string& text) {
     return QString::fromStdString(text);

@@ -13,7 +13,7 @@ namespace mpm::gui {
 struct Recording {
     QString file;
     QString source;           ///< topicWord() of the source's address, as in the file name
-    qint64 from = 0, to = 0;  ///< the start, from the file's name, and the last write
+    qint64 from = 0, to = 0;  ///< start (from the file's name) and last write
     qint64 bytes = 0;
 };
 

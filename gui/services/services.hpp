@@ -17,7 +17,7 @@ class Services : public QObject {
     Q_OBJECT
 public:
     /// `videos`: folder of recordings, used if the settings contain no folder. Small images are stored next
-    /// to it.
+    /// to this folder.
     Services(const QString& profile, const QString& videos);
 
     /// Applies the settings immediately. Parts whose settings did not change continue undisturbed.
@@ -45,8 +45,8 @@ public:
     void reconnect() { applyMqtt(m_settings.mqtt); }
 
     const Thumbnails& thumbnails() const { return m_thumbnails; }
-    /// Returns the stored image of an event's object or, if there is none, of the frame; empty if none is
-    /// stored.
+    /// Returns the file with the image of an event's object or, if there is none, with the image of the
+    /// frame; empty if neither is stored.
     QString imageOf(const QString& source, qint64 time) const;
     /// Returns the folder of recordings in the settings or, if there is none, the default folder.
     QString videosFolder() const { return m_settings.videos.isEmpty() ? m_videos : m_settings.videos; }

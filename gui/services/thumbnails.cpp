@@ -39,7 +39,7 @@ void Thumbnails::add(const QString& source, const QImage& image, qint64 time) {
     const QString name = topicWord(source);
     const std::lock_guard<std::mutex> lock(m_mutex);
     Kept& kept = m_sources[name];
-    // An image is also due if the clock was set back: the clock may need years to reach the last image again.
+    // An image is also due if the clock was set back: reaching the time of the last image could take years.
     const bool due = kept.eventDue || !kept.last || time - *kept.last >= kEvery || time < *kept.last;
     if (!m_settings.on || !due || m_tasks.size() >= kMostImagesWaiting) return;
     kept.eventDue = false;
@@ -78,7 +78,7 @@ void Thumbnails::work() {
     while (true) {
         std::unique_lock<std::mutex> lock(m_mutex);
         m_changed.wait(lock, [this] { return stopping() || !m_tasks.empty(); });
-        if (m_tasks.empty()) return;  // waiting images are written even at the end
+        if (m_tasks.empty()) return;  // ends only after all waiting images are written
         const Task task = std::move(m_tasks.front());
         m_tasks.pop_front();
         lock.unlock();

@@ -31,7 +31,8 @@ public:
     /// none.
     QString nearest(const QString& source, qint64 time, qint64 reach) const;
 
-    /// Returns the time of the nearest image before `time` (`direction` -1) or after it (1); absent if none.
+    /// Returns the time of the nearest image before (`direction` -1) or after (1) `time`; absent if none is
+    /// stored.
     std::optional<qint64> beside(const QString& source, qint64 time, int direction) const;
 
     static constexpr int kLongSide = 320;

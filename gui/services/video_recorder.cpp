@@ -34,7 +34,7 @@ cv::Mat annotated(const QImage& image, const QString& text) {
     return frame;
 }
 
-/// Makes large images smaller before they are stored, because some seconds of large images fill the memory.
+/// Returns the image, made smaller if it is large: a few seconds of large images would fill the memory.
 QImage fitted(const QImage& image) {
     if (image.width() <= VideoRecorder::kWidest) return image;
     const QImage from = image.convertToFormat(QImage::Format_RGB32);
@@ -227,7 +227,7 @@ void VideoRecorder::work() {
              until = m_until)
             stopIfDue(Clock::now());
         m_changed.wait(lock, due);
-        if (m_tasks.empty()) break;  // waiting frames are written even at the end
+        if (m_tasks.empty()) break;  // ends only after all waiting frames are written
         const Task task = std::move(m_tasks.front());
         m_tasks.pop_front();
         lock.unlock();

@@ -72,7 +72,7 @@ private:
     std::deque<Still> m_kept;  // this and all below: guarded by m_mutex
     std::deque<Task> m_tasks;
     bool m_recording = false;
-    std::optional<Clock::time_point> m_until;  // end of the recording; absent: until it is stopped
+    std::optional<Clock::time_point> m_until;  // end of the recording; absent: stopRecording() ends it
 };
 
 }  // namespace mpm::gui

@@ -258,7 +258,7 @@ QString WatchSettings::titleOf(const QString& source) const {
 }
 
 std::string SourceWatch::freeName(const std::string& wanted, const pipeline::Region* own) const {
-    const std::string name = wanted.empty() ? "region" : safeName(wanted);  // "" means the image
+    const std::string name = wanted.empty() ? "region" : safeName(wanted);  // in a rule, "" means the image
     std::string free = name;
     const auto taken = [&](const pipeline::Region& one) { return &one != own && one.name == free; };
     for (int number = 2; std::any_of(regions.begin(), regions.end(), taken); ++number)

@@ -19,7 +19,7 @@ struct MqttSettings {
     QString user;  ///< the password of this user is in the keychain
     bool tls = false;
     QString prefix = QStringLiteral("mpm");
-    QString discovery = QStringLiteral("homeassistant");  ///< prefix of Home Assistant; empty: not announced
+    QString discovery = QStringLiteral("homeassistant");  ///< for Home Assistant; empty: announces nothing
 
     bool operator==(const MqttSettings& other) const;
 };
@@ -38,7 +38,7 @@ struct ThumbnailSettings {
     int megabytes = 500, days = 30;  ///< beyond either limit, the oldest images are removed
 };
 
-/// The settings of a source. The key is the source's address without passwords.
+/// The settings of a source. In WatchSettings::sources, the key is the source's address without passwords.
 struct SourceWatch {
     std::vector<pipeline::Region> regions;
     std::vector<pipeline::Polygon> masks;
@@ -64,8 +64,9 @@ struct WatchSettings {
     const SourceWatch& of(const QString& source) const;
     /// Returns the name of a source for the user: the name that the user chose, or the address.
     QString titleOf(const QString& source) const;
-    /// Whether `source` may have this name. The title (ignoring case), the shown address and the topicWord()
-    /// of every other source, in the settings or in `open`, must differ. An empty name is free.
+    /// Whether `source` may have this name. The name must differ from the title (ignoring case) and the
+    /// shown address of every other source in the settings or in `open`. Its topicWord() must differ from
+    /// their topic words. An empty name is free.
     bool isNameFree(const QString& name, const QString& source, const QStringList& open = {}) const;
     /// Returns the classes to follow at a source: the user's choice and the classes in rules.
     std::vector<std::string> objectsOf(const QString& source) const;

@@ -25,7 +25,7 @@ public:
     QString view;                                  ///< a view's key; empty: as in the profile
     QString theme;                                 ///< system, light, dark; empty: as in the profile
     QSize size;                                    ///< of the window; empty: as in the profile
-    std::optional<street::NightParameters> night;  ///< simulated; absent: as in the profile
+    std::optional<street::NightParameters> night;  ///< simulated night; absent: as in the profile
     int dayCycle = 0;  ///< number of frames in a day of the built-in street; 0: the usual number
 };
 

@@ -23,7 +23,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// Returns strictly increasing blocks. A file edited by hand may have them in any order, and with commas.
+/// Returns strictly increasing blocks. A file edited by hand may list them in any order and with commas.
 std::vector<int> scheduleFrom(const QStringList& parts) {
     std::set<int> blocks;
     for (const QString& part : parts.join(QLatin1Char(' ')).split(QLatin1Char(' '))) {
@@ -72,7 +72,7 @@ QString keyOf(const QString& model) {
     return QString::fromLatin1(model.toUtf8().toHex());
 }
 
-/// Visits the numbers of a rule, double or int, with their keys.
+/// Calls visit(key, number) for each number of a rule, double or int.
 template <typename Rule, typename Visit>
 void forEachNumber(Rule& rule, const Visit& visit) {
     visit("dark", rule.dark);
@@ -86,7 +86,7 @@ void forEachNumber(Rule& rule, const Visit& visit) {
     visit("elevation", rule.elevation);
 }
 
-/// Visits the values that are stored unchanged, with their keys.
+/// Calls visit(key, value) for each value that is stored unchanged.
 template <typename State, typename Visit>
 void forEachValue(State& state, const Visit& visit) {
     visit("model", state.model);

@@ -21,7 +21,7 @@ struct ProfileState {
     int comparedHours = 24 * 7;                  ///< span for comparing day and night; 0: all readings
     double opacity = 0.55;
     bool outlines = true;
-    bool confidence = false;  ///< colours of classes fade in places with uncertain classes
+    bool confidence = false;  ///< class colours fade at pixels with an uncertain class
     pipeline::MergeMapStyle::Colours mapColours = pipeline::MergeMapStyle::Colours::Mean;
     bool sidePanel = true;
     bool guideDismissed = false;

@@ -18,7 +18,7 @@ namespace {
 
 int g_pipe[2] = {-1, -1};
 
-/// Only wakes the event loop, because a signal handler may do nothing else.
+/// Only wakes the event loop, because a signal handler must not call most functions.
 void onSignal(int) {
     const char byte = 1;
     [[maybe_unused]] const ssize_t written = write(g_pipe[1], &byte, 1);
@@ -59,7 +59,7 @@ void notifySystemd(const char* state) {
     address.sun_family = AF_UNIX;
     if (std::strlen(path) >= sizeof address.sun_path) return;
     std::memcpy(address.sun_path, path, std::strlen(path));
-    if (address.sun_path[0] == '@') address.sun_path[0] = '\0';  // for an abstract name, systemd writes '@'
+    if (address.sun_path[0] == '@') address.sun_path[0] = '\0';  // '@' marks an abstract socket name
     const int socket_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (socket_ < 0) return;
     const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + std::strlen(path));

@@ -16,7 +16,7 @@ signals:
     void endWanted();
 };
 
-/// Notifies systemd as sd_notify does, in a service of Type=notify; otherwise does nothing.
+/// In a systemd service of Type=notify, notifies systemd as sd_notify() does; otherwise does nothing.
 void notifySystemd(const char* state);
 
 }  // namespace mpm::gui

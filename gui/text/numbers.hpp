@@ -24,7 +24,7 @@ inline QString readable(double value, int digits) {
     return locale.toString(value, 'f', digits);
 }
 
-/// Returns milliseconds as text. If below 10, with a decimal, because merging may save less than 1 ms.
+/// Returns milliseconds as text. A value below 10 has a decimal, because merging may save less than 1 ms.
 inline QString readableMs(double value) {
     return readable(value, value < 9.95 ? 1 : 0);
 }

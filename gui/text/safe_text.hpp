@@ -33,7 +33,7 @@ inline std::string safeName(std::string_view text) {
     return name.size() <= kLongestName ? name : printable(name, kLongestName - 5);  // 5: for " ... "
 }
 
-/// Returns an error message of a library, made safe, but with the line breaks.
+/// Returns a library's error message, made safe. Line breaks remain.
 inline QString safeLines(std::string_view text) {
     return QString::fromStdString(printableLines(text, 2000));
 }

@@ -74,8 +74,8 @@ protected:
     QPointF toImagePosition(QPointF position) const;
     Viewport* viewport() const { return m_viewport; }
 
-    /// Covers an image that the network computed and that is not current. In the overview, only the view with
-    /// `explains` shows the reason; another view is covered only if it shows an image.
+    /// Covers the image if it is not current. In the overview, the cover gives the reason only if `explains`
+    /// is true and the source delivers images; without the reason, an empty view is not covered.
     void coverAnalysis(const Covers& covers, bool explains);
 
     virtual void paintImage(QPainter& painter, const QRectF& rect);
@@ -122,7 +122,7 @@ private:
     template <typename Away>
     std::optional<Corner> nearest(const Away& away) const;
     std::optional<Corner> cornerAt(const QPointF& position) const;
-    /// Returns the corner at the end of the nearest edge.
+    /// Returns the place for a new corner on the nearest edge.
     std::optional<Corner> edgeAt(const QPointF& position) const;
     std::optional<Changing> m_changing;
 };

@@ -15,9 +15,9 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::size_t kMostNames = 60;  // of objects; more names would cover the image
+constexpr std::size_t kMostNames = 60;  // names of objects; more would cover the image
 constexpr std::chrono::seconds kLongestWait{2};
-constexpr double kLeastForNames = 320;  // width of an image in points; if less, names would overlap
+constexpr double kLeastForNames = 320;  // width of the image in points; if it is less, names would overlap
 
 /// Returns the image with its masked parts hatched, as in the other views.
 QImage withMasks(const LiveFrame& frame) {

@@ -95,8 +95,8 @@ void MergeView::paintImage(QPainter& painter, const QRectF& whole) {
     painter.restore();
 }
 
-/// Paints lines between clusters. In mean colours, also paints lines between single patches, to show that
-/// these patches did not merge. Lines are dark on light patches and light on dark patches.
+/// Paints dark lines between clusters. In mean colours, lines between dark patches are light, and lines
+/// between single patches are also painted, to show that these patches did not merge.
 void MergeView::paintOutlines(QPainter& painter, const QRectF& whole) const {
     const cv::Size grid = m_analysis->merged.grid;
     if (whole.width() / grid.width < 4) return;  // a net of lines would hide the colours

@@ -126,8 +126,8 @@ void TileArea::place() {
     for (const QWidget* tile : m_tiles)
         aspect += aspectOf(tile) / count;
     std::vector<QRect> places = layOut(count, size(), aspect);
-    // The place of a large image is first in layOut(), so it moves to index m_lead. In a grid of equal
-    // images, the order remains.
+    // layOut() returns the place of a large image at index 0, so this place moves to index m_lead. In a grid
+    // of equal images, the order remains.
     if (places.front().size() != places.back().size())
         std::rotate(places.begin(), places.begin() + 1, places.begin() + m_lead + 1);
     for (int i = 0; i < count; ++i) {

@@ -22,7 +22,7 @@ public:
 
     QSize minimumSizeHint() const override { return {320, 90}; }
 
-    /// Returns the places of `count` images, the lead first: equal images in a grid or, if this covers
+    /// Returns the places of `count` images, the lead first: a grid of equal images or, if it covers
     /// clearly more of `area`, a large image with the other images beside it. `aspect`: width to height.
     static std::vector<QRect> layOut(int count, QSize area, double aspect);
 

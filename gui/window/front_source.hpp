@@ -20,8 +20,8 @@ public:
     void select(Engine& engine);
     /// Opens another source in the engine in front. `name`: as in Session::openSource().
     void open(const QString& source, const std::optional<QString>& name = {});
-    /// Must be called after another source was opened in the engine in front. The previous source is measured
-    /// until this call, because the keychain may answer late.
+    /// Must be called after another source was opened in the engine in front. Until this call, the previous
+    /// source is still measured, because the keychain may delay the opening.
     void begin();
     void setPaused(bool paused);
     void setReport(const SourceReport& report);

@@ -209,7 +209,7 @@ void MainWindow::sendRequest() {
     m_parts.views->find<SplitView>()->setOther(request.compareWith);
     request.compareInterval =
         view.has(ViewEntry::ComparesSlowly) ? kSlowComparison : std::chrono::milliseconds(0);
-    // The built-in street shows the effect of reuse even before reuse is turned on.
+    // For the built-in street, the overview shows the effect of reuse even if reuse is off.
     request.reuseBeside =
         m_parts.views->shown() == 0 && !request.reuse && engine().sourceName() == QStringLiteral("demo");
     request.simulateNight = view.has(ViewEntry::NeedsNight);

@@ -52,7 +52,7 @@ public:
     void step(int direction);
     /// If `on`, computes only the tokens that changed, as for a fixed camera. The schedule is then not used.
     void setReuse(bool on);
-    /// If `on`, the colours of classes fade in places with uncertain classes.
+    /// If `on`, class colours fade at pixels with an uncertain class.
     void setConfidence(bool on);
     void setRule(const pipeline::DayNightRule& rule);
     /// Shows a message at the lower edge for a while; with `trouble`, until the next message.

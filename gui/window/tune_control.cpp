@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kImagesApart{500};  // least time between two images
 constexpr std::chrono::seconds kCollectionTime{60};     // limit for a slow source
-constexpr int kLongestSide = 1920;                      // of an image; up to sixteen are in memory
+constexpr int kLongestSide = 1920;                      // in pixels; up to sixteen images are in memory
 
 }  // namespace
 

@@ -13,12 +13,12 @@ namespace mpm::models {
 void fixScalarInputs(Graph& graph, std::vector<std::string>& notes);
 
 /// Replaces the scalar inputs named in `values` by constants: numbers, "true" or "false". Throws
-/// cv::Exception (StsOutOfRange) if an input does not exist or cannot have its value.
+/// cv::Exception (StsOutOfRange) if an input does not exist or does not accept the value.
 void setInputs(Graph& graph, const std::map<std::string, std::string>& values);
 
 /// Keeps only the outputs with these names (all if `names` is empty) and the inputs that the kept outputs
-/// need. Throws cv::Exception (StsOutOfRange) if a name does not exist. Without names, a note lists the
-/// dropped inputs.
+/// need. Throws cv::Exception (StsOutOfRange) if a name does not exist. If `names` is empty, a note lists
+/// the dropped inputs.
 void keepOutputs(Graph& graph, const std::vector<std::string>& names, std::vector<std::string>& notes);
 
 Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes);

@@ -155,9 +155,9 @@ private:
         return result;
     }
 
-    // Multiplies an axis of the target shape by the batch size: the axis that begins at the batch's place in
-    // the order of the elements, or contains this place. If this axis is the last (the channels) and longer
-    // than 1, multiplies the axis before it instead.
+    // Multiplies the axis that contains the batch in the target shape by the batch size. The product of the
+    // extents in front of the batch is the same before and after a Reshape, so it tells the axis. If that
+    // axis is the last (the channels) and longer than 1, multiplies the axis in front of it instead.
     void changeReshape(size_t n) {
         const int source = m_graph.nodes[n].inputs[0];
         if (!placeOf(source)) {
@@ -183,8 +183,8 @@ private:
         m_outer[node.outputs[0]] = place.outer;
     }
 
-    // If the target shape is computed and contains the batch, returns the number of elements in front of the
-    // batch.
+    // If the target shape is computed and contains the batch, returns the product of the extents in front of
+    // the batch.
     std::optional<int64_t> askedIn(const Node& node) const {
         const int target = node.input(1);
         if (target == kAbsent || !m_old.values[target].known() || !m_new[target].known()) return std::nullopt;
@@ -219,7 +219,7 @@ private:
         if (sizes == kAbsent || !m_new[sizes].known() || !placeOf(node.inputs[0])) return;
         List<int64_t> wanted = m_new[sizes].toInts();
         const Shape& now = m_new[node.inputs[0]].shape();
-        if (wanted.size() != now.size()) return;  // has sizes of only some axes
+        if (wanted.size() != now.size()) return;  // lists only some axes
         wanted[0] = now[0];
         node.inputs[3] = addList("sizes", wanted);
     }

@@ -101,7 +101,7 @@ Contained resultOfAny(const ChildEnd& child) {
 /// Checks that the child's file is a regular file, and moves the file to `output`.
 void take(const std::string& made, const std::string& output) {
     const int file = open(made.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    const ScratchFile fresh(fs::path(output).parent_path(), Access::Umask);  // a new file: its mode is copied
+    const ScratchFile fresh(fs::path(output).parent_path(), Access::Umask);  // `output` gets this file's mode
     struct stat about {
     }, other{};
     const bool isFile = file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode) &&

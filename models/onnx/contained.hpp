@@ -12,7 +12,7 @@ namespace mpm::models {
 
 struct ContainedLimits {
     std::int64_t memory = 0;  ///< bytes; 0: three quarters of the machine's memory
-    double seconds = 1800;    ///< wall-clock limit; limit of processor time: this times the processors
+    double seconds = 1800;    ///< wall-clock limit; the limit of processor time is `seconds` x processors
     bool landlock = true;     ///< only tests turn off landlock and filter
     bool filter = true;
 };

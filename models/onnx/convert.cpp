@@ -72,7 +72,7 @@ Bindings bindingsOf(const Graph& graph, const ConvertOptions& options, std::vect
     plain.size = {};
     plain.batch = 0;
     Binding own;
-    std::vector<std::string> unused;  // dropped, because the size may not be the final size
+    std::vector<std::string> unused;  // notes to drop, because the size may not be the final size
     try {
         own = bindInputs(graph, plain, unused);
     } catch (const Refusal&) {
@@ -100,8 +100,8 @@ void checkFused(const Graph& graph, const ConvertOptions& options) {
         throw Refusal("the model is of the fused form already: convert the original export instead");
 }
 
-// Returns the image shapes for the proof. For a dynamic batch, these are batch 1 and the larger of 3 and 2
-// for which memory suffices.
+// Returns the image shapes for the proof. If the batch is dynamic, these are for batch 1 and batch 3 (batch 2
+// if memory does not suffice for 3).
 List<Shape> proofInputs(const Graph& graph, const Binding& binding) {
     if (!binding.dynamicBatch) return {binding.inputs[0].shape()};
     List<Shape> inputs{binding.inputAt(1)};
@@ -230,8 +230,8 @@ private:
     }
 
     // Writes the model at a size or batch at which the export does not run. The proof therefore uses a second
-    // file, the same conversion at the export's size, which differs only in positions and shapes. Returns the
-    // state of the second file.
+    // file: the same conversion at the export's size. The two files differ only in positions and shapes.
+    // Returns the state of the second file.
     State writeOtherSize(State own, const Binding& wanted, const std::string& digest) {
         fuse(own, m_merging);
         State state = own;

@@ -57,7 +57,7 @@ private:
                 m_results[k].size() == 0)
                 continue;
             // Scores of four classes have the same shape as boxes, so an output with "box" or "det" in its
-            // name is preferred. Else the first output is taken, because later boxes are proposals.
+            // name is preferred. Otherwise takes the first output, because later ones are proposals.
             const auto says = [&](size_t output) { return named(output, "box") || named(output, "det"); };
             if (!m_boxes || (says(k) && !says(*m_boxes))) m_boxes = k;
         }

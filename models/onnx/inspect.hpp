@@ -19,15 +19,15 @@ struct Inspection {
     std::string producer;
 };
 
-/// Inspects a file. Throws Refusal if the file is not a model, BudgetError if reading it takes more memory or
-/// time than a model of that size needs.
+/// Inspects a file. Throws Refusal if the file is not a model. Throws BudgetError if reading takes more
+/// memory or time than a model of that size needs.
 Inspection inspectModel(const std::string& path);
 
 /// Inspects a file in memory, which must not have external data.
 Inspection inspectModel(const void* bytes, size_t size);
 
-/// Whether storeMerging() can write the file. Programs check this first if they measure for a minute before
-/// they store.
+/// Whether storeMerging() can write the file. Programs that measure for a minute before they store should
+/// check this first.
 bool canStoreMerging(const std::string& path);
 
 /// Stores method and schedule atomically in a model of the fused form. Changes only attributes, metadata and

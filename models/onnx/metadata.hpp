@@ -12,36 +12,37 @@
 
 namespace mpm::models {
 
-/// Throws cv::Exception (StsOutOfRange) if the options name more or fewer classes than the scores have,
-/// because classes would silently get a wrong name or none. Also throws if the masks belong to queries, not
-/// to classes, and no labels are requested.
+/// Throws cv::Exception (StsOutOfRange) if the options name more or fewer classes than the scores have: some
+/// classes would have a wrong name or none. Also throws if the masks belong to queries, not to classes, and
+/// the options do not request labels.
 void checkClasses(const ConvertOptions& options, const Graph& graph);
 
-/// Names classes without names by number ("class 3"), because labels alone do not show how many classes there
-/// are. Names in the options replace these names.
+/// If the graph has no class names, sets "class 0", "class 1" and so on, because an output of class ids does
+/// not show how many classes there are. Names in the options replace these names.
 void nameClasses(std::int64_t count, Graph& graph);
 
-/// Takes the class names from the exporter's notes, if these have as many names as there are classes. For a
-/// detector, mpm.detections names the output with the classes.
+/// If the graph has no class names, takes them from the exporter's metadata, if there is a name for each
+/// class. For a detector, mpm.detections names the output with the classes.
 void nameClassesAsExported(Graph& graph);
 
-/// Sets mpm.detections from the options. Without the option, keeps an existing value; if none exists and
-/// `guess` is true, guesses a value from the export's outputs and their `results` on a random image of the
-/// size `image`. `results` are in the order of the outputs; further results may follow. Throws cv::Exception
-/// (StsOutOfRange) if the option is not a JSON object, or names an output that does not exist or has a wrong
-/// shape.
+/// Sets mpm.detections from the options. If the option is empty, keeps an existing value. If no value exists
+/// and `guess` is true, guesses a value from the export's outputs and their `results` on a random image of
+/// the size `image`. `results` begin with the outputs, in order; other results may follow. Throws
+/// cv::Exception (StsOutOfRange) if the option is not a JSON object, or names an output that does not exist
+/// or has a wrong shape.
 void describeBoxes(const ConvertOptions& options, bool guess, const Graph& original,
                    const List<Tensor>& results, const cv::Size& image, Graph& graph);
 
-/// Writes the metadata. A converted model keeps labels, palette, mean and std unless the options give them.
+/// Writes the metadata. If the options do not set labels, palette, mean or std, a converted model keeps its
+/// values.
 void writeMetadata(const ConvertOptions& options, const Conversion& conversion, const std::string& digest,
                    Graph& graph);
 
 using Metadata = std::map<std::string, std::string>;
 
-/// Returns mean and std from the options, else from the model, else from the exporter's notes
+/// Returns mean and std from the options, else from the model, else from the exporter's metadata
 /// (`image_normalize`, `norm_mean` and `norm_std`), else ImageNet's for a detector and 0.5 for other models.
-/// Ignores notes that cannot be used, and names them in `warnings`.
+/// Ignores values in the exporter's metadata that cannot be used, and names them in `warnings`.
 Pixels pixelsFor(const ConvertOptions& options, const Metadata& metadata, bool detector,
                  std::vector<std::string>& warnings);
 
@@ -62,7 +63,7 @@ Merging mergingFor(const ConvertOptions& options, int blocks);
 /// Returns how many of `tokens` image tokens a merge usually leaves; empty if unknown.
 std::optional<double> usuallyLeft(const std::string& method, double tokens);
 
-/// Whether the graph selects several positions by score, as detectors do.
+/// Whether the graph selects the positions with the highest scores, as detectors do.
 bool choosesByScore(const Graph& graph);
 
 /// Returns a description of mpm.detections for the report; empty if the metadata lack this key.

@@ -12,7 +12,7 @@
 namespace mpm::models {
 
 enum class Form {
-    Fused,  ///< an MpmEncoder replaces the blocks; runs in every OpenCV, and is the fastest form
+    Fused,  ///< an MpmEncoder replaces the blocks; for every version of OpenCV; the fastest form
     Layers  ///< the original blocks, with MpmMerge and MpmRestore; for engines with dynamic shapes
 };
 
@@ -21,9 +21,9 @@ enum class Form {
 enum class Decoder { Full, Merged };
 
 struct ConvertOptions {
-    /// A reducer, written as Encoder::setMethod takes it ("tome:r=13"), or "none". If absent, a converted
-    /// model keeps its method if `blocks` is absent too. In all other cases the default is "mpm" if `blocks`
-    /// is given or the form is layers, else "gentle".
+    /// A reducer, written as for Encoder::setMethod ("tome:r=13"), or "none". If this and `blocks` are both
+    /// absent, a converted model keeps its method. Otherwise the default is "mpm" if `blocks` is set or the
+    /// form is layers, else "gentle".
     std::optional<std::string> method;
     /// Blocks before which tokens merge. If absent: the method's usual blocks; for a method without usual
     /// blocks, such as "mpm", 2 and 5 if these blocks exist.

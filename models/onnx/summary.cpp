@@ -30,8 +30,8 @@ bool mergesBefore(const Conversion& c, int block) {
     return std::count(c.schedule.begin(), c.schedule.end(), block) > 0;
 }
 
-// Returns the usual number of image tokens in each block of the chain, then after the chain, for decoders.
-// Empty if the method's effect is unknown.
+// Returns the usual number of image tokens in each block of the chain, and then the number after the chain,
+// for decoders. Empty if the effect of the method is unknown.
 std::vector<double> usualTokens(const Conversion& c, double image) {
     std::vector<double> tokens;
     for (int k = 0; k < c.blocks; ++k) {
@@ -153,8 +153,8 @@ struct Ends {
     int input, output;  // values
 };
 
-// Returns input and output of every encoder. A converted model has MpmEncoder nodes, in the order of the
-// encoders.
+// Returns the input and output of every encoder. In a converted model, these are the inputs and outputs of
+// the MpmEncoder nodes, which are in the order of the encoders.
 List<Ends> endsOf(const State& state) {
     List<Ends> ends;
     for (const EncoderSpec& encoder : state.match.encoders)
@@ -174,8 +174,8 @@ bool reads(const Graph& graph, int value, int source) {
     return false;
 }
 
-// Finds encoders that are listed as decoders but do not read the backbone's output, such as a second call of
-// the backbone on other crops.
+// Finds encoders that are listed as decoders, but do not read the backbone's output. Example: a second call
+// of the backbone on other crops.
 List<char> besides(const State& state) {
     const List<EncoderSpec>& encoders = state.match.encoders;
     const List<Ends> ends = endsOf(state);
@@ -205,7 +205,8 @@ std::string decoderOf(const State& state, const List<char>& beside) {
     return state.shapes.of(state.graph.outputs[0].value).size() == 4 ? "linear or convolutional" : "none";
 }
 
-// Adds a segment of the chain. If another segment follows, the tokens restored for it are not a tap.
+// Adds a segment of the chain. If another segment follows, the output of the last block is the input of that
+// segment, and is not listed as a tap.
 void describeSegment(const EncoderSpec& segment, bool last, Conversion& c) {
     ++c.segments;
     for (const Tap& tap : segment.taps)

@@ -17,14 +17,15 @@ enum class HeadPart { Queries, Keys, Values };
 /// Returns the precision of products in attention. Int8 encoders use bf16 if the processor has matrix tiles,
 /// because bf16 is then faster than int8, whose sums must be scaled.
 Precision attentionPrecision(const CpuEncoder& encoder);
-/// The form in which attention reads values: in int8, quads if kernels::takesValueQuads(), else floats.
+/// The form in which attention reads values: pairs in bf16; quads in int8 if kernels::takesValueQuads(); else
+/// floats.
 enum class ValueForm { Floats, Pairs, Quads };
 ValueForm valueForm(Precision precision);
 /// Whether pairs of values are packed as columns, for products in tiles.
 bool takesValuesAsColumns(Precision precision, int headSize);
 
-/// Queries, keys and values of the rows of a batch. A row is stored at the number of its key (see Span). If
-/// attention reads values as floats, the rows of each head are together, so that repeated reads need few
+/// Queries, keys and values of the rows of a batch. The place of a row is the number of its key (see Span).
+/// If attention reads values as floats, the rows of each head are together, so that repeated reads need few
 /// cache lines and pages. If attention reads copies (pairs or quads), the heads of a row are side by side, as
 /// the product writes them.
 class HeadRows {
@@ -45,7 +46,7 @@ public:
             write(m_data + first * m_stride, m_stride);
         }
     }
-    /// Copies a row to the place of a key, which may be padding.
+    /// Copies `row` to the place of a key, which may be a key of padding.
     void put(int key, const float* row);
 
     int count() const { return m_count; }

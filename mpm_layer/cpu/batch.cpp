@@ -159,8 +159,9 @@ std::vector<Span> Batch::windowSpans(bool padded) const {
     return spans;
 }
 
-// Returns the number that reports and imposed maps use for each token row of an image, in the order of the
-// windows. Numbers follow the raster order of representatives (m_byRepresentative), or the order of rows.
+// Returns the numbers that reports and imposed maps use for the token rows of an image. If
+// m_byRepresentative, rows are numbered in the raster order of their representatives, else in the order of
+// windows.
 std::vector<int> Batch::numbers(int image) const {
     const int count = m_windows.count(), start = image * count;
     std::vector<int> rowAt(m_inputTokens, -1);
@@ -277,8 +278,8 @@ void Batch::mergeRowData(int window, const Clusters& clusters, int first, Rows& 
     for (int c = 0; c < clusters.count(); ++c) {
         const int* members = clusters.members(c);
         const int to = first + m_special + c;
-        // Rows need not be in the order of their representatives, so the lowest position of all members is
-        // the representative's.
+        // Members need not be in the order of their representatives, so the position of the cluster's
+        // representative is the lowest of all positions.
         float size = 0;
         int position = m_rowData.positions[special + members[0]];
         for (int m = 0; m < clusters.size(c); ++m) {
@@ -330,8 +331,8 @@ std::vector<int> Batch::restored() const {
     return rows;
 }
 
-// The next segment of a chain takes the rows of each window in the order of their ids, so the ids of a
-// window's rows must ascend.
+// Returns the map of all merges for the next segment of a chain. The next segment takes the rows of each
+// window in the order of their ids, so the ids of a window's rows must ascend.
 cv::Mat Batch::composedMap(int image) const {
     const std::vector<int> numbers = this->numbers(image);
     cv::Mat map(1, m_inputTokens, CV_32S);

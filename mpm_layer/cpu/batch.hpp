@@ -69,7 +69,7 @@ public:
     /// Merges the rows: `maps` has a map for each window.
     void apply(const std::vector<MergeMap>& maps, Mean mean, int block);
 
-    /// Returns the input row of each row. Must be called before any merge.
+    /// Returns the row of the input for each row of the batch. Must be called before any merge.
     std::vector<int> chosenRows() const;
     /// Returns, for each row of the input, the row that represents it now.
     std::vector<int> restored() const;

@@ -11,7 +11,8 @@ namespace mpm::cpu {
 
 constexpr int kChunkRows = 96;
 
-/// `limit`: the largest number of rows of a chunk. `group`: the rows of a group, which is never divided.
+/// `limit`: the largest number of rows of a chunk. `group`: the number of rows of a group. A chunk has whole
+/// groups.
 struct ChunkSize {
     int limit, group;
 };

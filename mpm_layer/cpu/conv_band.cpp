@@ -10,7 +10,8 @@ namespace {
 
 using kernels::Cell;
 
-// Cells that must be readable before the first cell and after the last cell: room for the widest vectors.
+// Number of cells that must be readable before the first cell and after the last cell, because kernels read
+// whole vectors.
 constexpr size_t kMargin = 128;
 constexpr size_t kMostCells = size_t{1} << 28;
 // A band is small enough for the level-2 cache and large enough for a task of a thread.

@@ -9,9 +9,9 @@
 
 namespace mpm::cpu {
 
-/// The places of a band's cells. A row of cells has every stride-th pixel, starting with the first, then
-/// every stride-th pixel starting with the second, and so on. So the pixels that neighbouring outputs read at
-/// the same tap (position of a weight) are neighbours.
+/// The places of a band's cells. A row of cells consists of strideX() sequences: every stride-th pixel from
+/// the first pixel, every stride-th pixel from the second pixel, and so on. So the pixels that neighbouring
+/// outputs read at the same tap (position of a weight) are neighbours.
 class ConvLayout {
 public:
     ConvLayout(const ConvShape& shape, int planes);
@@ -21,7 +21,7 @@ public:
     int inputRows() const { return (m_bandRows - 1) * m_strideY + m_reachY; }
     int strideX() const { return m_strideX; }
     int strideY() const { return m_strideY; }
-    int phase() const { return m_phase; }  ///< cells of a row that come from every stride-th pixel
+    int phase() const { return m_phase; }  ///< cells of a sequence in a row of cells
     size_t row() const { return m_row; }   ///< cells of a row
     size_t plane() const { return inputRows() * m_row; }
     const std::vector<std::ptrdiff_t>& taps() const { return m_taps; }

@@ -29,7 +29,7 @@ int blockPlanesOf(const ConvShape& shape, int planes) {
     return roundUp(divideUp(planes, divideUp(planes, most)), kCellsOfTile);
 }
 
-// The right operand of a tile of pixels, in any precision.
+// The inputs of a tile of output pixels, packed as the right operand of a product, in any precision.
 class Tile {
 public:
     Tile(const ConvWeights& weights, const ConvLayout& layout, const ConvShape& shape)
@@ -162,7 +162,8 @@ private:
                 last};  // fits: part of a row of weights
     }
 
-    // If there are few bands, the rows of weights are divided too, so that all threads have work.
+    // Returns the number of parts into which the rows of weights are divided. This number is above 1 if there
+    // are few bands, so that all threads have work.
     int partsOf() const {
         const int tasks = m_shape.images * m_shape.groups * m_layout.bands();
         const int wanted = 2 * cv::getNumThreads() / std::max(1, tasks);
@@ -286,8 +287,8 @@ void ConvWeights::pack(const float* weights, const ConvShape& shape) {
     m_cells = checkedProduct<int>(m_planes, taps);
     if (m_precision != Precision::F32 && kernels::multipliesInTiles())
         m_cells = roundUp(m_cells, kCellsOfTile);
-    // Products read whole groups and tiles of rows, from the first row of each group of channels, so rows are
-    // added at the end.
+    // Products read whole groups and tiles of rows for each group of channels, and so may read behind the
+    // last row. Adds rows for these reads.
     const int rows = shape.groups > 1 ? checkedSum<int>(shape.outs, kRows) : shape.outs;
     m_rows.emplace(m_memory, m_precision, rows, checkedProduct<int>(m_cells, values), std::nullopt,
                    kernels::Finer::Right);

@@ -44,11 +44,11 @@ bool losesTooMuch(const float* weights, int outs, int depth);
 
 class WinogradWeights;
 
-/// Whether the caller keeps the weights of ConvWeights as long as the object is used.
+/// Kept: the weights passed to ConvWeights remain valid as long as the ConvWeights object is used.
 enum class Source { Temporary, Kept };
 
 /// Weights in the order of the cells that they multiply. If the source is Kept and suitsWinograd() is true,
-/// the transforms of the weights in f32 instead.
+/// has the transforms of the weights in f32 instead.
 class ConvWeights {
 public:
     /// weights[outs][channels of a group][taps]. The precision becomes f32 if int8 would lose too much, or if

@@ -11,8 +11,8 @@
 
 namespace mpm::cpu {
 
-// Buffers that grow to the size of the largest batch. Each calling thread has separate buffers, so that
-// parallel forwards do not share memory, and a repeated forward finds the memory in the caches.
+// Buffers that grow to the size of the largest batch. Each calling thread has separate buffers: parallel
+// forwards then do not share memory, and a repeated forward finds the memory in the caches.
 struct CpuSession::Workspace {
     kernels::Buffer qkv;       // memory of HeadRows
     kernels::Buffer attended;  // [rows][paddedStride(inner)]

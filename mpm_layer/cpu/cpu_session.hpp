@@ -72,7 +72,7 @@ private:
     std::vector<bool> m_rotatesByWindow;  ///< of each block
     std::vector<Span> m_spans;            ///< of the current block, like m_heads
     std::optional<HeadRows> m_heads;
-    /// For a reducer that needs it: the mean over heads of each row's keys in the current block, before
+    /// If the reducer needs keys: the mean over heads of each row's keys in the current block, before
     /// rotation.
     std::vector<float> m_lastKeys;
     double m_mergeMs = 0, m_restoreMs = 0;

@@ -70,9 +70,9 @@ struct RightColumns {
                   float* output, size_t outputStride) const;
 };
 
-/// The largest allowed loss of a layer in int8: the relative root mean square of the changes that quantising
-/// by column makes to the weights. Normally distributed weights lose 0.8 %. A column whose largest weight is
-/// 50 times as large as the others loses 11 %.
+/// The largest allowed loss of a layer in int8. The loss is the relative root mean square of the changes that
+/// quantising by column makes to the weights. Normally distributed weights lose 0.8 %. A column whose largest
+/// weight is 50 times as large as the others loses 11 %.
 constexpr double kLargestI8Loss = 0.025;
 
 class Linear {

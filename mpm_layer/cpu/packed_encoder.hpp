@@ -49,8 +49,8 @@ public:
 private:
     Block packBlock(const EncoderConfig& config, const NamedWeights& weights, const EncoderShape& shape,
                     int number);
-    /// Returns the precision of layers that read the same rows: int8 only if no layer loses too much in int8
-    /// and the configuration allows int8.
+    /// Returns the precision of layers that read the same rows. Returns f32 instead of int8 if a layer loses
+    /// too much in int8, or if the configuration does not allow int8.
     Precision precisionOf(const NamedWeights& weights, const std::vector<std::string>& layers, int depth);
 
     const Precision m_wanted;

@@ -9,9 +9,9 @@
 namespace mpm::cpu {
 namespace {
 
-// Returns the distance between rows: whole cache lines, but no multiple of eight lines, because such rows
-// would share few sets of a cache. The distance is smaller than paddedStride(), because this memory is kept
-// from frame to frame and should be small.
+// Returns the distance between rows: whole cache lines, but no multiple of eight lines, because rows at such
+// distances would compete for few sets of a cache. The distance is smaller than paddedStride(): this memory
+// is kept from frame to frame and should be small.
 size_t strideOf(int width) {
     const int lines = (width + 15) / 16;
     return static_cast<size_t>(lines % 8 == 0 ? lines + 1 : lines) * 16;
@@ -214,8 +214,8 @@ std::vector<float> TokenMemory::keyBias(int index, const float* ofRows) const {
 
 kernels::AttentionHead TokenMemory::head(const Block& block, const Span& span, int index,
                                          const HeadQueries& queries, const float* keyBias) const {
-    // The head has a single stride. Queries and f32 keys and values have the same stride, because the rows of
-    // each head are together.
+    // AttentionHead has a single stride. If keys and values are f32, queries have the same stride, because
+    // the rows of each head are together.
     const size_t at =
         index * block.layout.headStep + static_cast<size_t>(span.firstKey) * m_encoder->headSize;
     return {queries.rows,

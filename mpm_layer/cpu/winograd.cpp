@@ -23,7 +23,7 @@ constexpr int kSumRows = 96;         // rows of weights; their sums fit the leve
 constexpr int kLeastRows = 48;       // smallest number of rows of weights of a task
 constexpr int kLanes = 16;           // floats of the widest vector
 // An output, and all values from which it is computed, are at most this many times as large as the sum of
-// absolute products without transforms.
+// absolute products in the convolution. This shows which pixels cannot overflow.
 constexpr float kGrowth = 4096;
 
 int tilesOf(const ConvAxis& axis) {

@@ -129,7 +129,8 @@ private:
     bool activatesWithin(const Block& block, Product& expand) {
         const auto activation = static_cast<Activation>(options().activation);
         if (activation == Activation::None) return !block.gate.present();
-        // has() may depend on the number of rows. With fixed kernels, the choice must not depend on it.
+        // has() may depend on the number of rows. With fixed kernels, the choice must not depend on this
+        // number.
         if (block.gate.present() || fixedKernels()) return false;
         if (activation != Activation::GeluTanh && activation != Activation::Relu) return false;
         Product within = expand;

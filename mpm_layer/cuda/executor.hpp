@@ -60,7 +60,8 @@ struct Executor {
     Event extentKnown, callerReady;
     std::vector<EventPair> mergeTimes, restoreTimes;
 
-    /// Returns the addresses of all memory that transformer blocks use: a graph is valid only for these.
+    /// Returns the addresses of all memory that transformer blocks use. A graph is valid only for these
+    /// addresses.
     std::vector<const void*> addressesOfBlocks() const {
         return {batch.rows.data(), batch.offsets.data(), batch.positions.data(), logits.data(), input.data(),
                 qkv.data(),        attended.data(),      hidden.data(),          gate.data()};

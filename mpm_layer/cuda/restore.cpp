@@ -4,7 +4,7 @@
 namespace mpm::cuda {
 namespace {
 
-/// An executor for a single call. Afterwards, the executor returns to the pool, unless its stream has failed.
+/// Borrows an executor for a single call, then returns it to the pool if its stream has not failed.
 class Lease {
 public:
     explicit Lease(int device) : m_executor(takeExecutor(device)) {}

@@ -8,8 +8,8 @@
 namespace mpm::cuda {
 namespace {
 
-// Graphs are the default up to this number of values in the residual stream. With more values, a kernel takes
-// longer than the CPU needs for a launch, about 3 microseconds.
+// By default, CUDA graphs are used up to this number of values in the residual stream. With more values, a
+// kernel takes longer than the CPU needs for a launch, about 3 microseconds.
 constexpr long long kGraphValues = 4 << 20;
 
 bool takesGraphs(const MpmCudaInput& input, int dim) {
@@ -157,7 +157,8 @@ void Session::upload(const MpmCudaInput& input) {
     refreshLogits();
 }
 
-// Makes our stream wait for the caller's stream: work there may still write the tokens or read old outputs.
+// Makes the executor's stream wait for the caller's stream, in which queued work may still write the tokens
+// or read the memory of the outputs.
 void Session::awaitCaller(cudaStream_t caller) {
     m_executor->callerReady.record(caller);
     m_executor->callerReady.holdBack(stream());

@@ -10,11 +10,12 @@
 namespace mpm::decoder {
 namespace {
 
-// The samples of a tile: enough to fill vectors, and so few that their corners fit a level-1 cache.
+// A tile has enough samples to fill vectors, but so few that their corners fit a level-1 cache.
 constexpr int kTileSamples = 256, kMostTileQueries = 64;
-// The tiles of a parallel task: several, because neighbouring queries sample the same part of a level.
+// Tiles of a parallel task. Neighbouring queries sample the same part of a level, so a thread computes
+// several.
 constexpr int kQueryGrain = 16;
-// The largest number of elements of the heads that are packed together.
+// At most this many elements of heads are packed at a time.
 constexpr size_t kTogether = size_t{400} << 10;
 
 }  // namespace
@@ -29,7 +30,7 @@ Deformable::Deformable(const DeformableShape& shape)
     for (const cv::Size& level : shape.levels)
         addLevel(level);
     checkedProduct<int>(m_positions, shape.heads, shape.headSize);
-    // So far, only the first query has levels. The other queries have the same levels.
+    // So far, the lists describe only the samples of the first query. Repeats them for the other queries.
     for (int i = m_samples; i < m_tile * m_samples; ++i) {
         m_columns.push_back(m_columns[i - m_samples]);
         m_rows.push_back(m_rows[i - m_samples]);
@@ -134,8 +135,8 @@ void Deformable::run(const Image& image) const {
     Places places;
     place(image.reference, places);
     // Computes a few heads at a time, because the samples of all heads for neighbouring queries do not fit a
-    // level-2 cache. Packs the values of a head: in the image, positions are often a power of two apart, so
-    // the values of a head would share few sets of the cache.
+    // level-2 cache. Packs the values of each head: in the image, the positions of a head are often a power
+    // of two apart, so their values would compete for few sets of the cache.
     const int heads = m_shape.heads,
               together = static_cast<int>(std::clamp<size_t>(kTogether / m_packed, 1, heads));
     kernels::Buffer memory;
@@ -157,7 +158,7 @@ namespace {
 
 constexpr int kTile = 256;  // points whose corners are computed before the channels are read
 
-// Two neighbouring pixels along an axis. If a neighbour is outside the map, the weight is 0 and the place is
+// Two neighbouring pixels along an axis. If a neighbour is outside the map, its weight is 0 and its index is
 // that of a pixel inside.
 struct Neighbours {
     int low = 0, high = 0;

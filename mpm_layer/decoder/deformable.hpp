@@ -31,13 +31,14 @@ public:
     void run(const Image& image) const;
 
 private:
-    /// For each sample of all queries: the place to which the sample's offset is added.
+    /// For each sample of each query, the reference point in pixels; the sample's offset is added to it.
     struct Places {
         kernels::Buffer x, y;
     };
 
     void place(const float* reference, Places& places) const;
-    /// Consecutive positions in the values of an image, and their place in the packed values of a head.
+    /// A row of a level: consecutive positions in the values of an image, and their place in a head's packed
+    /// values.
     struct Line {
         int first, count;
         size_t packed;
@@ -52,7 +53,7 @@ private:
     const DeformableShape m_shape;
     int m_samples;        ///< samples of a query and head
     int m_tile;           ///< queries of a tile
-    int m_positions = 0;  ///< of all levels
+    int m_positions = 0;  ///< number of positions of all levels
     int m_packed = 0;     ///< elements of a head, with zeros around the levels
     std::vector<Line> m_lines;
     // The size and place of the level of each sample of a tile.
@@ -66,8 +67,8 @@ struct GridSampling {
     bool alignCorners = false;  ///< true: -1 and 1 are centres of pixels; false: edges of the map
 };
 
-/// Samples an image: map [channels, size], grid [points, x and y in -1..1], out [channels, points]. The
-/// result of a NaN place is 0; with `border`, NaN is read as row or column 0.
+/// Samples an image: map [channels, size], grid [points, x and y in -1..1], out [channels, points]. If a
+/// coordinate is NaN, the result is 0; with `border`, the coordinate is read as pixel 0.
 void gridSample(const GridSampling& sampling, const float* map, int channels, cv::Size size,
                 const float* grid, int points, float* out);
 

@@ -28,8 +28,8 @@ int inParts(int whole, int part) {
 
 }  // namespace
 
-// The temporary memory of a thread. It has the data of two rows of the masks: with sigmoid_first, the scores
-// of all classes; else the stretched masks of all queries.
+// The temporary memory of a thread. For two rows of the masks, it has the scores of all classes (with
+// sigmoid_first) or the stretched masks of all queries (without).
 struct MaskLabels::Scratch {
     struct Row {
         int index = -1;

@@ -35,7 +35,7 @@ private:
     };
     struct Columns {
         kernels::Runs runs;
-        std::vector<int> sources;  ///< with sigmoid_first: columns of the masks that are needed
+        std::vector<int> sources;  ///< with sigmoid_first: columns of the masks, to which `runs` refers
     };
     struct Scratch;
 

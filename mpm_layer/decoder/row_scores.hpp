@@ -1,4 +1,4 @@
-// The choice of rows by scores, on OpenCV's threads.
+// Chooses rows by their scores, on OpenCV's threads.
 #pragma once
 
 #include <vector>

@@ -9,7 +9,7 @@
 
 namespace mpm {
 
-/// The settings of an MpmShare layer. The handle writes them, and the layer reads them.
+/// The settings of an MpmShare layer. The handle (mpm::Sharing) writes them, and the layer reads them.
 class SharingControl {
 public:
     /// `grid`: columns and rows of superpatches.

@@ -19,9 +19,9 @@ int grainOf(size_t elements) {
 }
 
 // Transposes a square of kLine x kLine floats, or a smaller part at the edges. Lines whose distance is a
-// power of two share few sets of the cache, so the function reads and writes each line only once. Each line
-// is in another page, and the processor does not prefetch across pages, so the function prefetches its output
-// and the input of the square below.
+// power of two share few sets of the cache, so the function reads and writes each line only once. The lines
+// are in different pages, and the processor does not prefetch across pages. So the function prefetches its
+// output and the input of the square below.
 void turnSquare(const float* from, size_t fromStep, float* to, size_t toStep, size_t rows, size_t columns) {
     float square[kLine][kLine];
     if (rows == kLine && columns == kLine) {
@@ -63,7 +63,7 @@ Transpose::Transpose(const std::vector<int>& sizes, const std::vector<int>& orde
     addAxes(sizes, order);
 }
 
-// Drops axes of size 1. Joins adjacent axes if they are adjacent, in the same order, in the result too.
+// Drops axes of size 1. Joins two adjacent axes if they are also adjacent, in the same order, in the result.
 void Transpose::addAxes(const std::vector<int>& sizes, const std::vector<int>& order) {
     std::vector<size_t> steps(sizes.size(), 1);
     for (size_t k = sizes.size(); k-- > 1;)

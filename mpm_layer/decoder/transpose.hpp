@@ -1,4 +1,4 @@
-// The copy of an array into another order of axes.
+// Transposes an array: copies it with another order of axes.
 #pragma once
 
 #include <cstddef>

@@ -6,7 +6,8 @@
 namespace mpm {
 namespace {
 
-// The backend for Auto: GPU `index` if it is usable, else the CPU. Only an explicit request for a GPU throws.
+// The backend for Auto: GPU `index` if it is usable, else the CPU. Only Device::Cuda throws if the GPU is not
+// usable.
 std::shared_ptr<const Backend> bestBackend(int index) {
     try {
         return cudaBackend(index);

@@ -1,5 +1,5 @@
-// Reads the attributes of an operator from a model file. Rejects, with the attribute's name, values that are
-// not numbers or are out of range, because a cast would change them.
+// Reads the attributes of an operator from a model file. Rejects values that are not numbers or are out of
+// range, because a cast would change them. The message names the attribute.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ bool switchAttribute(const cv::dnn::LayerParams& params, const char* name);
 float numberAttribute(const cv::dnn::LayerParams& params, const char* name, float fallback, float lowest);
 /// Reads PREFIXepsilon and PREFIXnorm; absent attributes have the values of `usual`.
 NormRule normAttributes(const cv::dnn::LayerParams& params, const std::string& prefix, const NormRule& usual);
-/// Reads one of two texts; returns whether it is `other`. `usual` is the value of an absent attribute.
+/// Reads an attribute that must be `usual` or `other`. Returns whether it is `other`; false if it is absent.
 bool choiceAttribute(const cv::dnn::LayerParams& params, const char* name, const char* usual,
                      const char* other);
 /// Reads `activation`; None if the attribute is absent.

@@ -229,9 +229,9 @@ int64 ConvTransposeLayer::operations(const std::vector<Sizes>& operands, const S
     return weight.empty() ? 0 : checkedProduct<int64>(2, checkedTotal<int64>(x), weight[0]);
 }
 
-// Returns the shape of the convolution that computes pixel (row, column) of every input pixel's window in the
-// output. Along an axis, the transposed convolution adds kernel element k times input pixel i to output pixel
-// stride * i + k - padding.
+// Returns the shape of the convolution that computes, for every input pixel, pixel (row, column) of the
+// output window. Along an axis, the transposed convolution adds kernel element k times input pixel i to
+// output pixel stride * i + k - padding.
 cpu::ConvShape ConvTransposeLayer::phaseShape(const Sizes& x, int outs, int row, int column) const {
     const auto axis = [](int size, int kernel, int stride, int place) {
         const int before = (kernel - 1 - place) / stride, after = place / stride;

@@ -17,7 +17,7 @@ bool isOneOf(const std::string& text, std::initializer_list<const char*> words) 
     return std::any_of(words.begin(), words.end(), [&](const char* word) { return text == word; });
 }
 
-// ONNX names the same mode bilinear in opset 16 and linear in opset 20.
+// The same interpolation is called `bilinear` in ONNX opset 16 and `linear` in opset 20.
 decoder::GridSampling samplingFrom(const cv::dnn::LayerParams& params) {
     const std::string mode = textAttribute(params, "mode", "bilinear"),
                       padding = textAttribute(params, "padding_mode", "zeros");
@@ -236,7 +236,7 @@ void GatherRowsLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Ma
 
 namespace {
 
-// No model exceeds these limits. Up to these limits, a thread's tile has room.
+// Models need far fewer. These limits bound the memory of a thread's tile.
 constexpr int kMostQueries = 65535, kMostClasses = 65535;
 
 cv::Size sizeFrom(const cv::dnn::LayerParams& params) {

@@ -62,9 +62,9 @@ private:
     cv::Mat m_packed;                        ///< the matrix that m_weights was packed from
 };
 
-/// A transposed convolution. m_window is the size of the block of output pixels that belongs to an input
-/// pixel, and equals the stride. If the kernel is as large as the window, a product and a shuffle compute the
-/// output. Otherwise, a separate convolution computes each pixel of the window.
+/// A transposed convolution. Each input pixel has a window of output pixels, of size m_window, which is also
+/// the stride. If the kernel is as large as the window, a product and a shuffle compute the output.
+/// Otherwise, a separate convolution computes each pixel of the window.
 class ConvTransposeLayer : public SmallLayer {
 public:
     explicit ConvTransposeLayer(const cv::dnn::LayerParams& params);
@@ -133,7 +133,8 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    /// Returns the index of the data among the operands. If the data are constant, the indices come first.
+    /// Returns the index of the data among the operands: 1 if the data are constant, because constants come
+    /// last.
     static size_t dataAt(const Sizes& first) { return first.size() == 3 ? 0 : 1; }
 };
 

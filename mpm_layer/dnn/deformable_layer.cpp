@@ -7,7 +7,7 @@
 namespace mpm::dnn {
 namespace {
 
-// No model exceeds these limits. Up to these limits, a thread's tile has room.
+// Models need far fewer. These limits bound the memory of a thread's tile.
 constexpr int kMostHeads = 65535, kMostPoints = 1024;
 constexpr size_t kMostLevels = 64;
 

@@ -47,7 +47,7 @@ const std::map<std::string, kernels::Activation>& activations() {
 }
 
 std::vector<int> broadcast(const std::vector<int>& a, const std::vector<int>& b) {
-    // A scalar without axes is treated as an axis of one element.
+    // If both shapes have no axes, the result has an axis of one element.
     std::vector<int> shape(std::max<size_t>({a.size(), b.size(), 1}), 1);
     for (size_t k = 1; k <= shape.size(); ++k) {
         const int x = k <= a.size() ? a[a.size() - k] : 1, y = k <= b.size() ? b[b.size() - k] : 1;
@@ -79,7 +79,7 @@ struct Axis {
 struct Operands {
     const float* a;
     const float* b;
-    std::vector<Axis> axes;  // the last axis first; adjacent axes are joined if both have a common step
+    std::vector<Axis> axes;  // last axis first; axes are joined if both operands treat them as a single axis
 };
 
 std::vector<Axis> axesOf(const Sizes& a, const Sizes& b, const Sizes& shape) {

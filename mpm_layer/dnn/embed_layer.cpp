@@ -14,8 +14,8 @@
 namespace mpm::dnn {
 namespace {
 
-// Adds tokens that are stored with channels first, as a convolution outputs them. Reads with strides, and
-// writes each token once.
+// Adds tokens that are stored with channels first, as a convolution outputs them. Reads are strided, so that
+// each token is written once, in order.
 void addChannelsFirst(const float* from, int tokens, int dim, int begin, int end, float* to) {
     for (int t = begin; t < end; ++t) {
         for (int c = 0; c < dim; ++c)
@@ -34,7 +34,8 @@ int patchesOf(int rows, int columns, cv::Size patch) {
     return checkedProduct<int>(rows / patch.height, columns / patch.width);
 }
 
-// Copies the table to each image of `out`. If `out` has more rows than the table, zeros are in front.
+// Copies the table to each image of `out`. If `out` has more rows than the table, the rows in front become
+// zeros.
 void layTable(const cv::Mat& table, cv::Mat& out) {
     const size_t image = out.total() / std::max(1, out.size[0]), zeros = image - table.total();
     for (int b = 0; b < out.size[0]; ++b) {
@@ -204,8 +205,8 @@ void EmbedLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
 }
 
 bool EmbedLayer::pack(const cv::Mat& weight, bool constant) {
-    // If a layer of the network selects positions, products are in f32. Some such models, like DEIMv2, have
-    // no norm before the scores, so errors of bf16 grow with the largest token.
+    // If a layer of the network selects positions, products are in f32. Some models with such a layer, like
+    // DEIMv2, have no norm before the scores, so errors of bf16 grow with the largest token.
     const Precision precision = network()->precisionOfRows();
     const int depth = weight.size[0], dim = weight.size[1];
     const bool same = isSame(m_packed, weight) && m_weights.precision() == precision;

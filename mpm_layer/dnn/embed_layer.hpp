@@ -26,7 +26,8 @@ private:
     void eachRowOfPatches(const PatchGrid& grid, int images, const Visit& visit) const;
     void project(const PatchGrid& grid, int image, const std::vector<int>& tokens, const cv::Mat& table,
                  cv::Mat& out) const;
-    /// Projects for an encoder with reuse that reads `out`: multiplies only patches whose bits changed.
+    /// Projects patches for an encoder with reuse that reads `out`. Multiplies only patches whose bits
+    /// changed.
     void projectAgain(const cv::Mat& input, const cv::Mat& table, cv::Mat& out);
     /// Packs `weight` for the products of this forward. Returns false if the weights are constant and already
     /// packed in this precision.

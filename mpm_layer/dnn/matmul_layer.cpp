@@ -42,8 +42,8 @@ struct Batches {
 
     size_t count() const { return checkedTotal<size_t>(lead); }
 
-    // Returns the indices of the matrices of a product. An operand with fewer matrices along an axis is
-    // repeated.
+    // Returns the indices of the two matrices that product `index` multiplies. If an operand has fewer
+    // matrices along an axis, they are repeated.
     std::pair<size_t, size_t> at(size_t index) const {
         size_t a = 0, b = 0;
         for (size_t k = lead.size(); k-- > 0;) {
@@ -111,7 +111,7 @@ void MatMulLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
         return;
     }
     const size_t count = batches.count();
-    // If there is a single product for each image, computes each product with all threads.
+    // If there is a single product for each image, computes the products one by one, each with all threads.
     if (count == 1 || count == network()->imagesBefore()) {
         const bool pairs = network()->precisionBefore() == Precision::BF16 ||
                            network()->precisionOfRows() == Precision::BF16;

@@ -35,7 +35,8 @@ void checkFloats(const cv::Mat& tokens, const char* layer) {
         CV_Error(cv::Error::StsBadArg, std::string("mpm: ") + layer + " takes tokens as f32 only");
 }
 
-// Copies the special rows, and fills the end with zeros. Returns the address for the merged rows.
+// Copies the special rows, and fills the rows after the merged rows with zeros. Returns the address for the
+// merged rows.
 float* frameMerged(const float* from, const MergeMap& map, int special, int rowsPerImage, size_t dim,
                    float* out) {
     std::copy_n(from, special * dim, out);

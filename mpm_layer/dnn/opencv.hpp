@@ -1,6 +1,6 @@
-// The differences between the versions of OpenCV's dnn module and their engines. CMake tests for features
-// (cmake/MpmOpenCv.cmake) and defines MPM_OPENCV_...; this file never tests the version. Folders outside
-// mpm_layer include this file, so this file must not call functions of the library.
+// Hides the differences between the versions of OpenCV's dnn module and between their engines. CMake tests
+// for features (cmake/MpmOpenCv.cmake) and defines MPM_OPENCV_...; this file never tests the version. Folders
+// outside mpm_layer include this file, so this file must not call functions of libmpm.
 #pragma once
 
 #include <string>
@@ -29,9 +29,9 @@ constexpr bool kHasDynamicShapes = true;
 constexpr bool kHasDynamicShapes = false;
 #endif
 
-/// cv::dnn::Layer with the same virtual functions in every version. A layer must not keep sizes from
-/// getMemoryShapes(), getTypes(), finalize() or reshapeLayer(). forward() reads all sizes from the inputs, so
-/// the order of these calls does not matter.
+/// cv::dnn::Layer with the same virtual functions in every version of OpenCV. A layer must not keep sizes
+/// from getMemoryShapes(), getTypes(), finalize() or reshapeLayer(). forward() reads all sizes from the
+/// inputs, so the order of these calls does not matter.
 class VersionedLayer : public cv::dnn::Layer {
 public:
     explicit VersionedLayer(const cv::dnn::LayerParams& params) : cv::dnn::Layer(params) {}
@@ -127,17 +127,17 @@ protected:
     }
 };
 
-/// Disables OpenCV's Winograd convolutions, because they lose two digits. This costs little time, because
-/// MpmConv computes the large convolutions in a network with MpmEncoder.
+/// Disables OpenCV's Winograd convolutions, because they lose two digits of accuracy. This costs little time:
+/// in a network with MpmEncoder, MpmConv computes the large convolutions.
 inline void useExactConvolutions([[maybe_unused]] cv::dnn::Net& net) {
 #ifdef MPM_OPENCV_WINOGRAD
     net.enableWinograd(false);
 #endif
 }
 
-/// Sets an input of another shape, so that the engine with dynamic shapes updates all sizes. Must be called
-/// before an input of the same shape as the previous input. Otherwise, if the number of tokens changes, the
-/// engine may keep old sizes and give wrong results (OpenCV 5.0).
+/// Sets an input of another shape, so that the engine with dynamic shapes updates all sizes. The caller must
+/// do this before it sets an input with the shape of the previous input. Otherwise, if the number of tokens
+/// changes, the engine may keep old sizes and give wrong results (OpenCV 5.0).
 inline void resetSizes([[maybe_unused]] cv::dnn::Net& net, [[maybe_unused]] const cv::Mat& blob,
                        [[maybe_unused]] const std::string& input) {
 #ifdef MPM_OPENCV_DYNAMIC

@@ -13,8 +13,8 @@ Shape shapeOf(const cv::Mat& m);
 std::vector<Shape> shapesOf(const std::vector<cv::Mat>& mats);
 std::string textOf(const Shape& shape);
 
-/// Write integers as f32 or int64, the type of `to`; read integers from f32, int64 or int32. A value that is
-/// negative, too large or not whole is read as -1.
+/// writeIntegers() writes f32 or int64, the type of `to`. readIntegers() reads f32, int64 or int32; a value
+/// that is negative, too large or not whole becomes -1.
 void writeIntegers(const int* values, int count, cv::Mat& to, size_t offset);
 std::vector<int> readIntegers(const cv::Mat& from, const char* what);
 

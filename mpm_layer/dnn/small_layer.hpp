@@ -8,8 +8,8 @@ namespace mpm::dnn {
 
 using Sizes = std::vector<int>;
 
-/// A layer whose constants always follow its runtime inputs, although OpenCV 4.x keeps constants in `blobs`
-/// and the new engine of 5.x keeps them among the inputs.
+/// A layer with the same order of operands in every engine: runtime inputs, then constants. OpenCV 4.x keeps
+/// constants in `blobs`; the new engine of 5.x passes constants as inputs.
 class SmallLayer : public PortableLayer {
 public:
     /// @param least, most limits of the number of operands, constants included; the first operand must not be

@@ -116,7 +116,7 @@ public:
     /// Merges mutual pairs of each image. `tokens`: f32 [B, special+N, D], continuous.
     virtual void merge(const cv::Mat& tokens, int special, const PlaceMerged& place) const = 0;
     /// Restores rows, special rows included: `merged` [B, special+M, D] to `out` [B, special+N, D], both
-    /// continuous. The maps must fit.
+    /// continuous. Each map must have N ids of 0..M-1.
     virtual void restore(const cv::Mat& merged, const std::vector<MergeMap>& maps, int special,
                          cv::Mat& out) const = 0;
 };

@@ -44,8 +44,8 @@ private:
     bool m_sameWindows = true;
 };
 
-/// Renumbers the clusters of every stage in the order of their representatives. A forward numbers clusters
-/// of ALGM and of imposed maps in the order of their rows instead.
+/// Renumbers the clusters of every stage in the order of their representatives. During the forward, clusters
+/// of ALGM and of imposed maps are numbered in the order of their rows instead.
 void numberByRepresentative(ImageReport& image);
 
 /// Adds a segment's report to the report of the earlier segments. The segment's input map becomes a stage

@@ -19,7 +19,8 @@
 
 namespace mpm {
 
-/// The settings of the handle, the C interface or the environment. An absent entry is not set there.
+/// Settings from a single source: the handle, the C interface or the environment. The source did not set the
+/// absent entries.
 struct Settings {
     std::optional<std::vector<int>> schedule;
     std::string scheduleOrigin;  ///< for messages: the function or variable that set the schedule, or empty
@@ -82,9 +83,9 @@ public:
     void setReuseOfFile(const Reuse& reuse) { write(m_reuseOfFile, reuse); }
     /// Returns the settings of the handle.
     Settings own() const { return read(m_own); }
-    /// Returns the settings of the next forward. An entry is taken from the handle, else the C interface,
-    /// else the environment, else the model. A decoder has no handle, so it takes device and precision from
-    /// the handle of `backbone`, if not null.
+    /// Returns the settings of the next forward. Each entry is from the first source that sets it: the
+    /// handle, the C interface, the environment, the model. A decoder has no handle, so it takes device and
+    /// precision from the handle of `backbone`, if not null.
     Settings effective(const EncoderControl* backbone = nullptr) const;
     std::vector<int> schedule() const;  ///< the schedule of effective(); reads no other settings
     std::string method() const;         ///< the method of effective(); reads no other settings

@@ -109,7 +109,7 @@ cv::Mat imagesOf(const cv::Mat& batch, const std::vector<int>& images) {
     return some;
 }
 
-// A separate batch of some images of a batch. copyBack() copies their outputs to those of the whole batch.
+// Some images of a batch as a separate batch. copyBack() copies the outputs to those of the original batch.
 class SubBatch {
 public:
     SubBatch(const SessionInput& input, std::vector<cv::Mat>& outputs, std::vector<int> images)

@@ -1,4 +1,4 @@
-// The handle of the public header.
+// Implements mpm::Encoder, the handle of the public header.
 #include <set>
 
 #include <mpm/mpm.hpp>

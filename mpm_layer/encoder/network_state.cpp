@@ -55,9 +55,10 @@ bool NetworkState::certain(const NetworkLayer& layer) const {
     return m_marked || engineOf(layer) || layer.allocation > 0;
 }
 
-// OpenCV 4 and the classic engine of OpenCV 5 allocate all layers of a network before the first layer runs,
-// in the thread that runs the layers. So a new allocation begins after a layer has run. If an allocation
-// fails, no layer runs. So a new allocation also begins if a layer or a name is allocated twice.
+// Numbers the allocations of networks. OpenCV 4 and the classic engine of OpenCV 5 allocate all layers of a
+// network, then run them in the same thread. So the first layer that is allocated after a layer has run
+// begins a new allocation. If an allocation fails, no layer runs. So a layer or a name that is allocated a
+// second time also begins a new allocation.
 void NetworkState::allocate(NetworkLayer& layer) {
     unsigned& open = m_open[std::this_thread::get_id()];
     const auto inThis = [&](const NetworkLayer& other) {

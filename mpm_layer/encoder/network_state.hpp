@@ -1,7 +1,7 @@
 // The state that the layers of a network share. OpenCV does not tell a layer to which network the layer
-// belongs. So layers that a thread creates one after another are taken for layers of the same network. When
-// OpenCV allocates a layer, before the first forward, the layer's network becomes certain. If it is not
-// certain, the layer follows no other layer, which is slower but never wrong.
+// belongs. So layers that a thread creates one after another are assumed to belong to the same network. When
+// OpenCV allocates a layer, before the first forward, the layer's network becomes certain. Until then, the
+// layer follows no other layer, which is slower but never wrong.
 #pragma once
 
 #include <list>
@@ -38,7 +38,7 @@ struct NetworkLayer {
     bool leads = false;                      ///< whether this is the first segment of a chain
     bool selects = false;                    ///< whether this layer selects positions by score
     std::shared_ptr<const LeadFrame> frame;  ///< the last frame that this encoder led or followed
-    const void* watched = nullptr;           ///< address of the last forward's tokens with reuse, else null
+    const void* watched = nullptr;           ///< with reuse, address of the last forward's tokens; else null
     int blocksFollowing = 0;                 ///< number of blocks if this encoder follows another, else 0
 };
 
@@ -108,13 +108,13 @@ public:
     Precision precisionBefore() const;
     /// Returns the number of images in the last forward of the backbone before the layer; 0 if there is none.
     size_t imagesBefore() const;
-    /// Returns the precision of a convolution after the backbone: the backbone's precision, but f32 if a
-    /// layer of the network selects positions. Some tokens are 1,000 times as large as others, so rounding
+    /// Returns the precision of a convolution after the backbone: f32 if a layer of the network selects
+    /// positions, else the backbone's precision. Some tokens are 1,000 times as large as others, so rounding
     /// them would move boxes.
     Precision precisionOfHead() const;
-    /// Returns the precision of a linear layer whose rows are places of an image. If a layer of the network
-    /// selects positions, this is f32. Otherwise, it is bf16 if the backbone runs in bf16, or in int8 on a
-    /// processor with bf16; else f32.
+    /// Returns the precision of a linear layer whose rows are positions in an image. If a layer of the
+    /// network selects positions, this is f32. Otherwise, it is bf16 if the backbone runs in bf16, or in int8
+    /// on a processor with bf16; else f32.
     Precision precisionOfRows() const;
     /// Notes, in the report of the backbone before the layer, whether the layer runs in f32 although the
     /// backbone runs in int8.

@@ -23,7 +23,7 @@ struct EncoderForward {
 
 struct ReuseStream {
     int id = 0;
-    std::int64_t firstFrame = 0;  ///< added to frame numbers, so that streams of an id in succession differ
+    std::int64_t firstFrame = 0;  ///< added to frame numbers, so that a restarted stream repeats no number
     StreamWatcher watcher;
     StreamFollower follower;
     std::shared_ptr<StreamMemory> memory;
@@ -32,7 +32,7 @@ struct ReuseStream {
     std::vector<float> keyBias;
 };
 
-/// How the images of a batch run.
+/// The plan of a batch: the stream and the frame's plan for each image.
 struct ReusePlan {
     std::vector<int> ids;               ///< the stream of each image
     std::vector<ReuseStream*> streams;  ///< valid until the streams change

@@ -28,7 +28,7 @@ private:
     int m_heads = 1, m_size = 0;
     bool m_hasNorm = false, m_hasKeyNorm = false;
     std::vector<float> m_normWeight, m_normBias, m_keyNormWeight, m_keyNormBias, m_bias;
-    kernels::PackedWeights m_weight;  ///< weights of the mean key; of each head's key if keys are normalised
+    kernels::PackedWeights m_weight;  ///< weights of the mean key; with normalised keys, of each head's key
 };
 
 }  // namespace mpm

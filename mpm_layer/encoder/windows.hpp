@@ -10,7 +10,7 @@
 namespace mpm {
 
 /// The windows of an image, in raster order; without windows, the image is a single window. At the edge of
-/// the grid, a window may have fewer tokens than a whole window; the other places are padding.
+/// the grid, a window may be incomplete: places without a token are padding.
 class Windows {
 public:
     /// `tokens` must fill the grid: see checkTokens().
@@ -25,7 +25,7 @@ public:
 
     /// Returns the number of tokens of a whole window; 0 without windows.
     int wholeWindow() const { return m_window.area(); }
-    /// Returns the place of a token in its whole window, counted row by row.
+    /// Returns the place of a token in its window, counted row by row, padding included.
     int place(int position) const;
     /// Returns the places in a window that have no token.
     std::vector<int> padding(int window) const;

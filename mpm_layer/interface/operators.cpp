@@ -1,5 +1,5 @@
 // Single operators in the C interface. An OpenCV that is linked into another library (such as pip's cv2)
-// cannot register our C++ layers, but its Python layers can call these operators.
+// cannot register libmpm's C++ layers, but its Python layers can call these operators.
 #include <algorithm>
 #include <memory>
 

@@ -13,7 +13,7 @@ namespace {
 namespace logging = cv::utils::logging;
 
 /// Suppresses OpenCV's warnings about operators of unknown domains, because the domain `mpm` is registered.
-/// Errors are still printed. All threads share the log level, so the last of several readers restores it.
+/// Errors are still printed. All threads share the log level, so the reader that finishes last restores it.
 class Quiet {
 public:
     Quiet() {

@@ -37,7 +37,8 @@ double meanSimilarity(const RowsView& rows, const int (&tokens)[4]) {
     return std::isfinite(sum) ? sum / 6 : -2.0;
 }
 
-// Returns the squares, the most similar first. Tokens of an odd last row or column are in no square.
+// Returns the squares, the most similar first. If the number of rows or columns is odd, the last row or
+// column is in no square.
 std::vector<Window> rankedWindows(const RowsView& rows, cv::Size grid) {
     const int across = grid.width / 2, down = grid.height / 2;
     std::vector<Window> windows(static_cast<size_t>(across) * down);
@@ -170,7 +171,7 @@ ReducerEntry algmEntry() {
         "Adaptive Local-then-Global Merging: similar 2x2 windows, later similar pairs",
         {Parameter::number("tau", 0.88, -1, 1), Parameter::word("batch", {"each", "least"})},
         [](const Arguments& a) { return std::make_shared<Algm>(a.number("tau"), a.is("batch", "least")); },
-        // Every even token is compared with every odd token; the squares of the first stage are negligible.
+        // Every even token is compared with every odd token. The cost of the first stage is negligible.
         [](const Arguments&, const MatchingSize& size) {
             const double half = size.tokens / 2;
             return 2 * half * half * size.width;

@@ -12,7 +12,7 @@
 namespace mpm {
 namespace {
 
-// Returns, for each row, the place in the grid of its representative, the row's first image token.
+// Returns, for each row, the place of the row's representative (the first image token) in the grid.
 std::vector<cv::Point> placesOf(const StageContext& image) {
     const int tokens = image.composed ? image.composed->tokens() : image.tokens.count;
     if (image.grid.area() != tokens) {

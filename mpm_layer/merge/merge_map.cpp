@@ -9,7 +9,8 @@
 namespace mpm {
 namespace {
 
-// Scales a weighted mean to a new length: the geometric mean of its length and the members' mean length.
+// Scales a weighted mean. The new length is the geometric mean of the old length and the mean of the members'
+// lengths.
 void scaleMean(const RowsView& rows, const int* members, const std::vector<float>& weights, float* mean) {
     double lengths = 0, total = 0;
     for (size_t m = 0; m < weights.size(); ++m) {

@@ -64,8 +64,8 @@ enum class Mean {
                ///< and the members' mean length
 };
 
-/// Writes the mean of the members of each cluster c in `range` to row c of `out`; reads `sizes` unless the
-/// mean is plain. A single member is copied exactly.
+/// Writes the mean of the members of each cluster c in `range` to row c of `out`. Reads `sizes` if the mean
+/// is not plain. Copies a single member exactly.
 void averageRows(const RowsView& rows, const Clusters& clusters, const cv::Range& range, Mean mean,
                  const float* sizes, float* out, size_t outStride);
 

@@ -1,4 +1,4 @@
-// Mutual Pair Merging: two tokens merge if each is the other's most similar one.
+// Mutual Pair Merging: two tokens merge if each is the most similar token of the other.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@ namespace mpm {
 /// Makes each mutual pair a cluster. Ids are in the order of the representatives (the lower index).
 MergeMap pairUp(const std::vector<int>& nearest);
 
-/// Keeps only the most similar mutual pairs of `nearest`. If similarities are equal, keeps the pair with the
-/// lower index first.
+/// Keeps only the most similar mutual pairs of `nearest`. If similarities are equal, prefers the pair with
+/// the lower representative.
 void keepBestPairs(const RowsView& rows, const Amount& amount, std::vector<int>& nearest);
 
 }  // namespace mpm

@@ -174,7 +174,7 @@ std::vector<std::vector<int>> nearestOfMany(const std::vector<RowsView>& images)
     return nearest;
 }
 
-// Whether the products of all pairs take less time than a screen, although a screen avoids most products.
+// Whether it takes less time to compare all pairs than to use a screen, which avoids most products.
 bool isSmall(const RowsView& image) {
     return image.count <= 384 && image.width <= 64;
 }

@@ -28,7 +28,7 @@ struct StageContext {
     RowsView metric;                     ///< the rows that Reducer::metric() names
     const float* sizes = nullptr;        ///< number of input tokens that each row represents
     cv::Size grid;                       ///< of the image's tokens; empty if unknown
-    const MergeMap* composed = nullptr;  ///< from image tokens at the input to these rows
+    const MergeMap* composed = nullptr;  ///< maps image tokens at the input to these rows
     int special = 0;                     ///< number of special tokens in front of the rows
     int stage = 0;
     int block = 0;
@@ -48,7 +48,7 @@ public:
     /// reduce().
     virtual bool isMutualPairs() const { return false; }
     virtual Mean mean() const { return Mean::Plain; }
-    /// Whether the logarithm of the size of a key is added to its attention logits.
+    /// Whether attention adds the logarithm of a key's size (number of tokens) to the logits of this key.
     virtual bool biasesBySize() const { return false; }
     /// Returns the blocks before which the reducer merges if it ignores the schedule; empty if the reducer
     /// uses the schedule.

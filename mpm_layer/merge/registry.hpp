@@ -19,7 +19,7 @@ struct ReducerEntry {
     std::string description;
     std::vector<Parameter> parameters;
     std::function<std::shared_ptr<const Reducer>(const Arguments&)> make;
-    /// Counts the operations by which a stage decides which tokens merge.
+    /// Returns the number of operations that a stage needs to decide which tokens merge.
     std::function<double(const Arguments&, const MatchingSize&)> matchingCost;
     /// Returns the recommended schedule of the reducer. If this pointer is null, Reducer::ownSchedule()
     /// returns the schedule.

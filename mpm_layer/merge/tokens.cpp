@@ -1,4 +1,4 @@
-// The method on plain matrices, without a network.
+// Mutual Pair Merging of plain matrices, without a network.
 #include <algorithm>
 
 #include <mpm/mpm.hpp>

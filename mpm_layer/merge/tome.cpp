@@ -36,7 +36,8 @@ public:
     }
 
 private:
-    // Returns the number of pairs. If m_falling, it falls from 2 m_edges in the first block to 0 in the last.
+    // Returns the number of pairs: m_edges in every block. If m_falling, the number falls from 2 m_edges in
+    // the first block to 0 in the last block.
     int edgesAt(int stage, int blocks) const {
         if (!m_falling || blocks < 2) return m_edges;
         return static_cast<int>(2.0 * m_edges - 2.0 * m_edges / (blocks - 1) * stage);

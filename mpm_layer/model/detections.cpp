@@ -82,7 +82,7 @@ float sigmoid(float logit) {
     return logit >= 0 ? 1 / (1 + std::exp(-logit)) : std::exp(logit) / (1 + std::exp(logit));
 }
 
-/// Finds the best class of a row, except the background. The score is NaN if a logit is NaN.
+/// Finds the class with the highest score, ignoring the background. The score is NaN if a logit is NaN.
 Candidate softmaxOf(const float* logits, int classes, int background, int box) {
     float largest = -std::numeric_limits<float>::infinity();
     for (int c = 0; c < classes; ++c)
@@ -148,8 +148,8 @@ private:
     int boxes() const { return m_boxes.sizes[0]; }
 
     /// Returns the number of dimensions of an image's scores: 2 for [images, boxes, classes], 1 for [images,
-    /// boxes]. If the scores are a matrix, they are [images, boxes] if the output of boxes begins with the
-    /// same sizes, else [boxes, classes] of a single image.
+    /// boxes]. A matrix is [images, boxes] if the first two sizes of the boxes are the same. Any other
+    /// matrix is [boxes, classes] of a single image.
     int scoreDims(const std::vector<cv::Mat>& outputs, const std::vector<std::string>& names) const {
         const auto at = std::find(names.begin(), names.end(), m_settings.scores);
         if (at == names.end()) return 2;

@@ -110,7 +110,7 @@ struct Property {
     const char* expected;
 };
 
-// Other keys may come from a later version; this version ignores them.
+// The keys that this version reads. It ignores all other keys, which may come from a later version.
 const std::map<std::string, Property>& knownProperties() {
     static const std::map<std::string, Property> kKnown = {
         {"mpm.labels",

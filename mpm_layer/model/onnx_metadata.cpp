@@ -28,7 +28,7 @@ constexpr int kEntryKey = 1, kEntryValue = 2;
 constexpr std::uint64_t kInt64 = 7;
 constexpr std::uint64_t kLongestText = 1 << 20;
 constexpr std::uint64_t kLatestDomainVersion = 3;
-// Dimensions of an input after these are ignored.
+// The reader ignores further dimensions of an input.
 constexpr size_t kMostDims = 16;
 
 // Reads Protobuf's wire format from a range of a file.
@@ -258,7 +258,7 @@ using nlohmann::json;
 
 constexpr int kLargestClass = 1'000'000;
 
-/// Reads the members of an object, and records whether all are as expected.
+/// Reads the members of an object, and records whether all have the expected types and values.
 class Members {
 public:
     explicit Members(const json& object) : m_object(object) {}

@@ -6,8 +6,8 @@
 
 namespace mpm::pipeline {
 
-/// Returns 1, 2 or 5 times a power of ten: the least such step that divides `range` into about `parts` steps
-/// or fewer.
+/// Returns 1, 2 or 5 times a power of ten: the smallest of these numbers that divides `range` into about
+/// `parts` steps or fewer.
 double roundStep(double range, int parts);
 
 /// Returns the multiples of `step` from `from` to `to`.
@@ -23,7 +23,8 @@ std::string hourText(double hours);
 /// An axis, which maps values to pixels.
 class Axis {
 public:
-    /// Widens an empty range around the value. On a vertical axis, startPixel may be larger than endPixel.
+    /// If `from` equals `to`, widens the range around this value. On a vertical axis, startPixel may exceed
+    /// endPixel.
     Axis(double from, double to, double startPixel, double endPixel);
 
     double pixel(double value) const;

@@ -20,14 +20,14 @@ struct PlotSeries {
     std::vector<PlotPoint> points;
     bool line = true, markers = true, dashed = false;
     double radius = 4;  ///< of the markers
-    bool ring = false;  ///< whether markers are hollow, to surround others
+    bool ring = false;  ///< whether markers are hollow, to surround other markers
 };
 
 struct PlotPanel {
     std::string title, xLabel, yLabel;
     std::vector<PlotSeries> series = {};
     std::vector<std::string> categories = {};  ///< if not empty: bars; x is the index of the category
-    bool fromZero = false;                     ///< the vertical axis starts at 0 unless a bar is below
+    bool fromZero = false;                     ///< the vertical axis starts at 0 if no bar is below 0
     double xFrom = 0, xTo = 0;  ///< range of the horizontal axis; if equal, the range of the points
 };
 

@@ -28,7 +28,7 @@ Classes readClasses(const std::string& path, bool colours = true);
 Classes classesFrom(const std::string& text, const std::string& path, bool colours = true);
 
 /// Returns the classes of camvid, ade20k, cityscapes or pascal-context; nothing for another name. Accepts
-/// also Segmenter's spelling ("pascal_context"). The colours of Pascal Context are the first of ADE20K.
+/// also Segmenter's spelling ("pascal_context"). Pascal Context gets the first colours of ADE20K.
 /// `count`: the model's number of classes; 59 gives Pascal Context without the background.
 std::optional<Classes> builtInClasses(std::string dataset, int count = 0);
 

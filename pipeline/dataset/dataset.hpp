@@ -43,7 +43,7 @@ private:
     std::vector<Entry> m_entries;
 };
 
-/// Calls readImage(), but throws cv::Exception that names the path.
+/// Calls readImage(). If the image cannot be read, throws a cv::Exception that names the path.
 cv::Mat imageAt(const std::string& path, int flags);
 
 /// Throws cv::Exception that names the path if a label (CV_8U or CV_16U) is neither a class nor ignored.

@@ -108,7 +108,7 @@ Phase DayNight::update(double luminance, std::chrono::system_clock::time_point t
 }
 
 Phase DayNight::byLevel(double level, double low, double high, std::chrono::system_clock::time_point time) {
-    // Does not wait for `hold` at the first image. If its level is between the thresholds, the phase is day.
+    // At the first image, does not wait for `hold`. If the level is between the thresholds, the phase is day.
     if (m_first) return level < low ? Phase::Night : Phase::Day;
     const bool past = m_phase == Phase::Day ? level < low : level > high;
     if (!past) {

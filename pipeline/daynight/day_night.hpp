@@ -57,7 +57,8 @@ public:
     int flips() const { return m_flips; }  ///< changes since the first update
 
 private:
-    /// Returns night if `level` stays below `low` for `hold`, day if above `high`; else the previous phase.
+    /// If `level` stays below `low` for `hold`, returns night. If it stays above `high` for `hold`, returns
+    /// day. If neither, returns the previous phase.
     Phase byLevel(double level, double low, double high, std::chrono::system_clock::time_point time);
 
     DayNightRule m_rule;

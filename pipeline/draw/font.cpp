@@ -48,7 +48,7 @@ std::u32string codePoints(const std::string& text) {
     return points;
 }
 
-/// Adds a glyph's bitmap. A pixel of several glyphs gets the larger coverage.
+/// Adds a glyph's bitmap. If glyphs overlap, each pixel keeps the larger coverage.
 void add(cv::Mat& mask, const FT_Bitmap& bitmap, cv::Point at) {
     for (int row = 0; row < static_cast<int>(bitmap.rows); ++row) {
         const int y = at.y + row;
@@ -86,7 +86,8 @@ struct Font::Face {
         return capital > 0;
     }
 
-    /// Calls `each` with each glyph and the glyph's place in 64ths of a pixel. Returns the end of the line.
+    /// Calls `each` with each glyph and the glyph's x. Returns the x of the line's end. Each x is in 64ths of
+    /// a pixel.
     template <typename Each>
     FT_Pos layOut(const std::string& text, double height, Each each) {
         const auto size = static_cast<FT_F26Dot6>(std::lround(64 * std::max(1.0, height / capital)));

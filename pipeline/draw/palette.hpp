@@ -17,7 +17,7 @@ Palette defaultPalette(int count);
 /// for people and vehicles. Other names get unused colours.
 Palette namedPalette(const std::vector<std::string>& names);
 
-/// Returns the colours of `given`. If there are less than `count`, adds colours of defaultPalette().
+/// Returns the colours of `given`. If there are fewer than `count`, adds colours of defaultPalette().
 Palette completePalette(const Palette& given, int count);
 
 /// Returns at least `count` colours: the model's (`given`), or namedPalette() if the model has none.

@@ -32,7 +32,7 @@ public:
             if (tag == 322) tileWidth = value;
             if (tag == 323) tileHeight = value;
         }
-        // A tile is decoded as a whole, even if most of the tile is outside the image.
+        // A decoder needs memory for whole tiles, even if most of a tile is outside the image.
         found.width = std::max(found.width, tileWidth);
         found.height = std::max(found.height, tileHeight);
         return found;
@@ -47,8 +47,8 @@ private:
         return high << 32 | low;
     }
 
-    /// Converts bits per channel to bytes. If there are too many values for the entry, `value` is the offset
-    /// of the values in the file; then reads the first value there.
+    /// Converts bits per channel to bytes. If the entry has no room for all values, `value` is the offset of
+    /// the values in the file; then reads the first of these values.
     int bytesOf(std::uint64_t at, bool large, std::int64_t value) const {
         const std::uint64_t count = large ? wide(at + 4) : number(at + 4, 4);
         if (count > (large ? 4U : 2U)) {

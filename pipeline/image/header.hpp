@@ -43,9 +43,9 @@ struct JpegSegments {
 /// Reads the segments of a JPEG file. Returns nothing if there is no frame header.
 std::optional<JpegSegments> jpegSegments(const FileBytes& file);
 
-/// Whether the file was cut off in the middle of the image, because libjpeg would fill the missing part with
-/// grey without an error. False if only the end marker is missing. May decode the image at an eighth of the
-/// size.
+/// Whether the file ends in the middle of the image. Callers must check this, because libjpeg fills the
+/// missing part with grey and reports no error. Returns false if only the end marker is missing. May decode
+/// the image at an eighth of the size.
 bool isCutOffJpeg(const FileBytes& file, const JpegSegments& segments);
 
 }  // namespace mpm::pipeline

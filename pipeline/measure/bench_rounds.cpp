@@ -173,8 +173,8 @@ void BenchRounds::measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::R
     row.paddedShare.push_back(row.batch * std::accumulate(all.begin(), all.end(), 0.0) / rows);
 }
 
-/// Runs every method on a batch of images. If a method reuses, the images are a clip; then also compares the
-/// labels with those of all tokens.
+/// Runs every method on a batch of images. If a method reuses, the images are frames of a clip; then this
+/// function also compares the labels of each method with the labels of the method that keeps all tokens.
 void BenchRounds::measureRound(const cv::Mat& blob, int batch, bool keep) {
     const bool clip =
         std::any_of(m_rows.begin(), m_rows.end(), [](const BenchRow& row) { return row.method.reuses(); });

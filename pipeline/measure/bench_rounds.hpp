@@ -39,8 +39,8 @@ struct BenchRow {
     std::vector<double> blockOperations;   ///< by block, summed over images
     ReuseCounts reuse;
     std::vector<double> agreement;    ///< share of labels equal to those of all tokens, by frame
-    std::vector<double> padded;       ///< ms per image if padded; by round if token counts differ
-    std::vector<double> paddedShare;  ///< rows with padding / rows without; by the same rounds
+    std::vector<double> padded;       ///< ms per image if padded; by round with unequal token counts
+    std::vector<double> paddedShare;  ///< rows with padding / rows without; for the same rounds
 
     double ms(double share) const { return quantile(forwards, share); }
     double meanMs() const { return mean(forwards); }
@@ -56,8 +56,8 @@ struct BenchRow {
     Rate imagesPerSecond() const;  ///< with the standard error over rounds
 };
 
-/// Returns how many times as fast as `base` a row is. If the method reuses, compares mean times, because the
-/// work differs from frame to frame; else medians.
+/// Returns the speed of `row` divided by the speed of `base`. If the method reuses, compares mean times,
+/// because the work differs from frame to frame; else compares medians.
 double speedOf(const BenchRow& row, const BenchRow& base);
 
 /// Returns the row of all tokens ("none") at the batch size of `row`; null if not measured.

@@ -69,10 +69,10 @@ Contents contentsOf(const std::string& path, const CountsFormat& format) {
             damaged(path, number);
         }
     }
-    // Reports a read error: if it were taken for the end of the file, the rest would later be cut off.
+    // Reports a read error. Without this check, the caller would cut off all lines after the error.
     if (file.failed()) throw MeasureError(Kind::Failed, path + ": cannot be read to its end; check the disk");
-    // If no line is complete, the caller empties the file. So the file must begin like a file of counts: else
-    // it is probably another file of the user.
+    // If no line is complete, the caller empties the file. So rejects a file that does not begin like a file
+    // of counts, because it is probably another file of the user.
     const std::string ours = beginning(format.key);
     const size_t common = std::min(ours.size(), line.size());
     if (number == 0 && line.compare(0, common, ours, 0, common) != 0) damaged(path, 1);

@@ -42,8 +42,8 @@ struct Setting {
 /// combination of two blocks.
 bool isSweep(const Method& method);
 
-/// Replaces each sweep by its methods. If `methods` is empty, returns the model's method. `blocks`: number of
-/// the encoder's blocks.
+/// Replaces each sweep by the methods of the sweep. If `methods` is empty, returns the model's method.
+/// `blocks`: number of the encoder's blocks.
 std::vector<Method> expanded(const std::vector<Method>& methods, int blocks);
 
 /// Returns all combinations of methods, precisions, batches, day and nights. `blocks`: number of blocks, for

@@ -154,7 +154,7 @@ std::vector<Family> familiesOf(const EvalSummary& summary) {
         auto at = std::find_if(families.begin(), families.end(),
                                [&](const Family& f) { return f.name == pair.day->method; });
         if (at == families.end()) at = families.insert(families.end(), {pair.day->method, {}, {}});
-        if (std::find(at->day.begin(), at->day.end(), pair.day) != at->day.end()) continue;  // further nights
+        if (std::find(at->day.begin(), at->day.end(), pair.day) != at->day.end()) continue;  // has a night
         at->day.push_back(pair.day);
         at->night.push_back(pair.night);
     }

@@ -69,8 +69,8 @@ EvalRequest withMethods(EvalRequest request, const Network& network) {
     return request;
 }
 
-/// Returns the labels inside a window of the scaled image. If a part of the window is outside the image, its
-/// labels are `ignored`.
+/// Returns the labels inside a window of the scaled image. If a part of the window is outside the image, the
+/// labels of this part are `ignored`.
 cv::Mat labelsIn(const WindowPlace& window, const cv::Mat& labels, int ignored) {
     cv::Mat scaled, found(window.place.size(), labels.type(), cv::Scalar(ignored));
     cv::resize(labels, scaled, window.scaled, 0, 0, cv::INTER_NEAREST);
@@ -138,7 +138,7 @@ void Evaluation::checkReuse() const {
     }
 }
 
-/// Runs a forward before images are read, so that memory is allocated and an impossible batch size rejected.
+/// Runs a forward before images are read, to allocate memory and to reject an impossible batch size early.
 void Evaluation::warmUp(const Setting& setting) {
     Network& net = network(setting);
     applyMethod(net, setting.method, m_own);

@@ -18,12 +18,13 @@
 namespace mpm::pipeline {
 
 /// The networks of an evaluation. Each precision and batch size has a separate network, because OpenCV
-/// reallocates buffers if the batch changes. Each setting that reuses also has one: reuse keeps state.
+/// reallocates buffers if the batch size changes. Each setting that reuses also has a separate network,
+/// because reuse keeps state.
 class EvalNetworks {
 public:
     using Open = std::function<Network(Precision)>;
 
-    /// `open` must open the model. any() returns the first network, for the properties that all share.
+    /// `open` must open the model. any() returns a network, for properties that are equal in all.
     EvalNetworks(Open open, const EvalRequest& request);
 
     Network& of(const Setting& setting);
@@ -66,8 +67,8 @@ private:
     std::vector<size_t> missingGroups(const std::vector<Group>& done) const;
     Group measure(size_t index, const Watcher& watcher, const LabelsSink& labels);
     std::vector<Sample> read(Group& group, const Watcher& watcher) const;
-    /// If the setting shares tokens by another policy than that of the model, returns a function that sets
-    /// the policy's scores; else an empty function.
+    /// If the setting shares tokens, but not by the model's policy, returns a function that sets the scores
+    /// of the setting's policy. If not, returns an empty function.
     ProtocolSegmenter::Prepare givenScores(const Setting& setting, const std::vector<Sample>& samples);
     GroupRow measure(size_t setting, const std::vector<Sample>& samples, std::vector<cv::Mat>& labels);
     void compareWithAllTokens(Group& group, const std::vector<std::vector<cv::Mat>>& labels) const;

@@ -21,7 +21,7 @@ struct Method {
     std::string name;  ///< "none", "reuse", "cts", or an argument of Encoder::setMethod: "tome:r=13"
     std::optional<std::vector<int>>
         blocks;        ///< {2, 5} for "mpm:2+5"; absent: the method's usual blocks or the model's schedule
-    std::string text;  ///< as the user wrote it: "mpm:2+5"; after in(): "gentle" for "mpm"
+    std::string text;  ///< as the user wrote it: "mpm:2+5"; in() replaces "mpm", for example by "gentle"
 
     /// Whether the method is reuse over time with the model's reducer: "reuse" or "reuse:refresh=60".
     bool reuses() const { return shortName() == "reuse"; }
@@ -71,8 +71,8 @@ struct ShareMethod {
 /// Throws MeasureError if a parameter does not exist.
 ShareMethod shareMethodOf(const Method& method);
 
-/// Sets the number of superpatches of `network` that become one token each. Sets 0 if the method is not token
-/// sharing; else throws MeasureError if the model has no policy or fewer superpatches than the method names.
+/// Sets the number of superpatches of `network` that become one token each; 0 if the method is not token
+/// sharing. If it is, throws MeasureError if the model has no policy or too few superpatches for the method.
 void applySharing(Network& network, const Method& method);
 
 /// Returns random scores of superpatches (CV_32F of the size `grid`).

@@ -14,7 +14,7 @@ struct ReuseCounts {
 
     void add(const mpm::ReuseReport& report);
     ReuseCounts& operator+=(const ReuseCounts& other);
-    /// Means over these forwards: share of computed tokens, share of full and of suspended forwards.
+    /// Means over all forwards: share of computed tokens, share of full and of suspended forwards.
     double meanRecomputed() const { return recomputed / forwards; }
     double fullShare() const { return static_cast<double>(full) / forwards; }
     double suspendedShare() const { return static_cast<double>(suspended) / forwards; }

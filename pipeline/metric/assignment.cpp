@@ -29,8 +29,8 @@ private:
     void assign(int start) {
         std::fill(m_length.begin(), m_length.end(), std::numeric_limits<double>::infinity());
         std::vector<int> rows, columns;  // reached so far
-        // Lists columns in reverse, as SciPy does: if several free columns are equally near, reach() chooses
-        // the last, so the order decides.
+        // Lists columns in reverse, as SciPy does. If several free columns are equally near, reach() chooses
+        // the last in this list, so the order decides.
         std::vector<int> open(m_costs.cols);
         std::iota(open.rbegin(), open.rend(), 0);
         int row = start, free = -1;

@@ -66,7 +66,7 @@ public:
     }
 
 private:
-    /// Returns the object with the largest overlap; of equal overlaps, the last. Returns an ignored object
+    /// Returns the object with the largest overlap; if equal, the last in m_order. Returns an ignored object
     /// only if no other object reaches the threshold.
     int bestFor(int detection, double threshold, const std::vector<bool>& taken) const {
         int best = -1;

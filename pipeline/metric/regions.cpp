@@ -159,8 +159,8 @@ void count(DistanceCounts& counts, double distance) {
     ++counts[bin];
 }
 
-/// Counts the joins of a stage by distance. Replaces `places` of the tokens by those of the clusters, for the
-/// next stage.
+/// Counts the joins of a stage by distance. Replaces the tokens in `places` by the clusters, which are the
+/// tokens of the next stage.
 DistanceCounts join(Places& places, const cv::Mat& map) {
     const int* ids = map.ptr<int>();
     const int tokens = static_cast<int>(map.total());

@@ -11,8 +11,8 @@
 
 namespace mpm::pipeline {
 
-/// Returns a mask: 255 at each pixel that has another id in the square of `radius` pixels around it, else 0.
-/// `labels`: CV_8UC1 or CV_16UC1. Pixels of the ignored id do not make a boundary.
+/// Returns a mask: 255 at each pixel that has a different id at most `radius` rows and columns away, else 0.
+/// `labels`: CV_8UC1 or CV_16UC1. The ignored id does not count, and the mask is 0 at pixels with this id.
 cv::Mat boundaryBand(const cv::Mat& labels, int ignored, int radius);
 
 /// Counts of a prediction in the band along boundaries, and in the rest of the image.

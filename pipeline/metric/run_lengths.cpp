@@ -83,8 +83,8 @@ private:
         const int64_t high = side.toY - side.fromY;
         const auto isRight = [&](int64_t y) { return rounded(side.fromX + slope * y) > 5 * column + 2; };
         const bool startsRight = isRight(0);
-        // Finds the first y at which the rounded side is right of the column's middle, or no longer is.
-        // Starts near the exact crossing, because rounding moves the crossing only a little.
+        // Finds the first y at which the rounded side has crossed the middle of the column. Starts near the
+        // exact crossing, because rounding moves the crossing only a little.
         auto y = static_cast<int64_t>((5 * column + 2.5 - side.fromX) / slope);
         y = std::clamp<int64_t>(y, 1, high);
         while (y > 1 && isRight(y - 1) != startsRight)

@@ -20,7 +20,7 @@ double hotaThreshold(int i) {
     return i * .05 + .05;
 }
 
-/// Returns the overlap. Computes corners like TrackEval, because their rounding decides at a threshold.
+/// Returns the overlap, rounded as in TrackEval, because rounding decides if an overlap reaches a threshold.
 double overlapOf(const cv::Rect2d& a, const cv::Rect2d& b) {
     const double right = a.x + a.width, bottom = a.y + a.height;
     const double otherRight = b.x + b.width, otherBottom = b.y + b.height;
@@ -37,7 +37,7 @@ struct Frame {
     std::vector<int> truth, tracks;
     const std::vector<TrackBox>*truthBoxes, *trackBoxes;
 
-    /// Returns the overlaps, truth x tracks. Does not store them: all frames may need too much memory.
+    /// Returns the overlaps, truth x tracks. Does not store them, because many frames would need much memory.
     cv::Mat_<double> overlaps() const {
         cv::Mat_<double> all(int(truth.size()), int(tracks.size()));
         for (int i = 0; i < all.rows; ++i)
@@ -47,7 +47,7 @@ struct Frame {
     }
 };
 
-/// The indices of a sequence's identities.
+/// Numbers the identities of a sequence from 0.
 class Identities {
 public:
     explicit Identities(const TrackFrames& frames) {

@@ -45,7 +45,7 @@ struct TrackCounts {
 /// @throws cv::Exception if a frame has an identity twice, or more than 5,000 boxes
 TrackCounts trackCounts(const TrackFrames& truth, const TrackFrames& tracks);
 
-/// Combines sequences: adds boxes, and averages associations weighted by correct boxes.
+/// Combines sequences: adds counts of boxes, and averages association scores weighted by correct boxes.
 TrackFigures combinedFigures(const std::vector<TrackCounts>& sequences);
 
 /// Returns min(rows, columns) pairs of a row and a column with the least total cost, sorted by row. On ties,

@@ -24,7 +24,7 @@ struct FollowWish {
     /// model. Empty: nothing is followed.
     std::vector<std::string> classes;
     std::vector<Region> regions;
-    std::shared_ptr<const KnownObjects> known;  ///< objects of an earlier run; null: wait until loaded
+    std::shared_ptr<const KnownObjects> known;  ///< objects of an earlier run; null: not loaded yet
 };
 
 class ObjectFollower {
@@ -57,7 +57,7 @@ private:
     int idOf(const std::string& name) const;
     std::vector<Detection> boxesOf(const Segmentation& found, const Frame& frame) const;
     void count(FollowedObjects& all, const std::vector<Region>& regions);
-    /// Counts the objects of the previous frame in changed regions. Counts 0 in a new region.
+    /// Counts the objects of the previous frame again, because the regions have changed. A new region gets 0.
     FollowedObjectsPtr recounted(const std::vector<Region>& regions);
 
     std::optional<ObjectTracker> m_tracker;

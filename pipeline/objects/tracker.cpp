@@ -15,11 +15,11 @@ namespace {
 constexpr size_t kLongestPath = 256;
 constexpr size_t kLargestGroup = 150;  // larger groups are matched greedily, largest overlap first
 constexpr double kLongestStep = 2;     // limit of the seconds that a pause adds to Track::unwatched
-constexpr double kFewFrames = 3;       // frames without a box for which an object that stays is kept at least
+constexpr double kFewFrames = 3;       // an object that stays is kept at least so many frames without a box
 constexpr double kPause = 10;  // a step between frames is a pause if it is so many times the previous step
 constexpr double kLongestWay = 3;   // seconds for which an object without a box is expected to move on
 constexpr double kStepHalves = .2;  // seconds after which the weight of an earlier step is halved
-constexpr double kShortGap = 1.2;  // seconds without a box for which a moving object may be at its last place
+constexpr double kShortGap = 1.2;  // seconds without a box for which likeness() considers the last place, too
 constexpr int kKnownWay = 3;  // boxes after which a moving object is searched mainly at its expected place
 
 cv::Point2f middleOf(const cv::Rect2f& box) {

@@ -23,12 +23,12 @@ struct TrackRules {
     float high = .5F;           ///< a box of at least this score may begin an object
     float low = .1F;            ///< a box of at least this score may continue an object
     double overlap = .25;       ///< least overlap of a box with the object's place (intersection over union)
-    double lowOverlap = .5;     ///< the same for boxes below `high`
+    double lowOverlap = .5;     ///< like `overlap`, for boxes with scores below `high`
     int confirm = 2;            ///< boxes before an object is reported; 1 in the first frame
     double arrivedSeconds = 1;  ///< how long an object is Arrived
-    double stillSeconds = 2;    ///< an object that moves less than a fourth of its size for so long Stays
+    double stillSeconds = 2;    ///< an object Stays if it moves less than a fourth of its size in this time
     double keepSeconds = 6;     ///< how long a moving object is kept without a box; less if it is new
-    double keepStillSeconds = 120;  ///< the same for an object that Stays; without pauses of the source
+    double keepStillSeconds = 120;  ///< like keepSeconds, for an object that Stays; pauses do not count
     double regionSeconds = 1;       ///< an object that is outside a region for so long has left it
     int most = 1000;                ///< limit of boxes in a frame (uses the best); objects: twice as many
 };
@@ -71,7 +71,7 @@ public:
     /// next new object. It is unknown when the objects entered their regions, so each stay in a region begins
     /// when the object last moved.
     void restore(const std::vector<TrackedObject>& objects, std::int64_t nextId);
-    /// Sets the rules, and the class of each object to labelOf(class). Drops objects if this is negative.
+    /// Sets the rules, and the class of each object to labelOf(class). If this is negative, drops the object.
     void relabel(const TrackRules& rules, const std::function<int(int label)>& labelOf);
     std::int64_t nextId() const { return m_nextId; }
 

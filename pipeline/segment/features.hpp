@@ -20,17 +20,17 @@ struct OutputFacts {
 bool hasIds(const cv::Mat& output);
 
 /// Finds the kind of an output. Labels: ids, Bx1xHxW. Logits: BxCxHxW. Features: BxRxD with a row for each
-/// image token, between optional special tokens and other rows. Also features: BxDxhxw with a pixel for each
-/// image token, if the model names no classes and D is the encoder's width or at least 192.
+/// image token, perhaps after special tokens and before other rows. Also features: BxDxhxw with a pixel for
+/// each image token, if the model names no classes and D is the encoder's width or at least 192.
 OutputKind outputKind(const cv::Mat& output, const OutputFacts& facts);
 
 /// Returns the features of image `index` of the batch: CV_32F, a row for each image token. The kind of
 /// `output` must be Features.
 cv::Mat featuresOf(const cv::Mat& output, int index, const OutputFacts& facts);
 
-/// Returns the mean cosine between the rows of `a` and `b`, which must be CV_32F of the same size; 0 if it
-/// leaves out all rows. `seen`: CV_8U with an entry for each row; leaves out rows with 0. If `seen` is empty,
-/// uses all rows.
+/// Returns the mean cosine between the rows of `a` and `b`, which must be CV_32F of the same size. `seen`:
+/// CV_8U with an entry for each row; rows with 0 are left out. If `seen` is empty, uses all rows. If all rows
+/// are left out, returns 0.
 double meanCosine(const cv::Mat& a, const cv::Mat& b, const cv::Mat& seen = {});
 
 }  // namespace mpm::pipeline

@@ -26,7 +26,7 @@ struct ModelCost {
     int width = 0;                         ///< of a token
     int attentionWidth = 0;                ///< of queries, keys and values
     int heads = 1;
-    std::vector<int> otherTokens;  ///< by block: tokens that are no image tokens; empty: none
+    std::vector<int> otherTokens;  ///< by block: tokens that are not image tokens; empty: none
     double windows = 1;            ///< windows of an image; only tokens of the same window merge
     double padding = 0;            ///< rows added to complete all windows
     std::vector<char> windowed;    ///< by block: whether attention is within windows; empty: never
@@ -58,8 +58,8 @@ public:
     /// share of the image tokens remains after merging.
     double decoders(double share, double left) const;
 
-    /// Returns the operations by which a method chooses among `entering` image tokens. Throws cv::Exception
-    /// on an unknown method.
+    /// Returns the operations that a method needs to choose which of `entering` image tokens merge. Throws
+    /// cv::Exception on an unknown method.
     double merging(double entering, const std::string& method) const;
 
     const ModelCost& cost() const { return m_cost; }

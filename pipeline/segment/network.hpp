@@ -49,7 +49,7 @@ public:
     OutputFacts outputFacts() const;
 
     /// If the kind of the first output is unknown, searches the other outputs and the encoder's tokens for
-    /// features, and returns these in later forwards. Returns false if there are no features.
+    /// features, which later forwards then return. Returns false if there are no features.
     bool useFeatures(const cv::Mat& blob);
 
     /// Whether the outputs are masks and classes of queries (MaskFormer, EoMT); known after a forward. `mpm

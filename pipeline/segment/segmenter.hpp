@@ -75,14 +75,14 @@ private:
 std::vector<Detection> objectsOf(const Network& network, const std::vector<cv::Mat>& outputs, int index,
                                  cv::Size image, const DetectionChoice& choice);
 
-/// Returns the labels of image `index` as ids. If `output` is logits (BxCxHxW) of less than `input`, the size
-/// of the network's input, first stretches them to `input`. Labels (Bx1xHxW) keep their size.
+/// Returns the labels of image `index` as ids. `input`: size of the network's input. If `output` is logits
+/// (BxCxHxW) of a smaller size, first stretches them to `input`. Labels (Bx1xHxW) keep their size.
 /// `probabilities`: receives the probabilities of the labels, if `output` is logits.
 cv::Mat labelsOf(const cv::Mat& output, int index, cv::Size input, Scores scores = Scores::None,
                  cv::Mat* probabilities = nullptr);
 
 /// Returns the numbers of tokens across and down if an input of the size `input` has `tokens` patches. Of all
-/// grids with so many patches, returns the grid whose aspect is closest to the input's.
+/// grids with this number of patches, returns the grid whose aspect ratio is closest to that of the input.
 cv::Size tokenGrid(int tokens, cv::Size input);
 
 struct Labels {

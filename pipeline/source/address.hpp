@@ -46,7 +46,7 @@ private:
 };
 
 /// Removes secrets from text of unknown origin. Replaces each URL by its Address::shown(). Replaces by "..."
-/// the value of a parameter whose name is that of a secret (password=...), and credentials in HTTP headers.
+/// credentials in HTTP headers, and the values of parameters with names such as "password".
 std::string redacted(const std::string& text);
 
 /// For env:NAME, returns the address in the environment variable NAME. For secret:NAME, returns the address

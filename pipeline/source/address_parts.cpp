@@ -58,8 +58,8 @@ bool looksDrawn(std::string_view run) {
     return run.size() >= 16 && changes * 10 > run.size() * 3;
 }
 
-/// Whether a path segment looks like a UUID or a key: at least 4 groups, joined by hyphens, of 4, 8, 12
-/// or more letters or digits each.
+/// Whether a path segment looks like a UUID or a key: at least 4 groups of letters or digits, joined by
+/// hyphens. The length of each group must be a multiple of 4.
 bool looksGrouped(std::string_view segment) {
     if (segment.size() < 16) return false;
     size_t groups = 0, from = 0;

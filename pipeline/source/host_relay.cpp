@@ -28,7 +28,7 @@ using Request = HostRelay::Request;
 
 /// Parses an authority such as "user@[::1]:8443"; `port`: the port if `text` has none.
 Authority authorityOf(std::string text, const char* port) {
-    text.erase(0, text.rfind('@') + 1);  // npos + 1 is 0
+    text.erase(0, text.rfind('@') + 1);  // without '@', erases nothing: npos + 1 is 0
     const std::size_t bracket = text.rfind(']'),
                       colon = text.find(':', bracket == std::string::npos ? 0 : bracket);
     if (colon == std::string::npos) return {lowered(text), port};

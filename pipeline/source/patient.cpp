@@ -26,7 +26,7 @@ void noteLeftBehind() {
     g_leftBehind = true;
 }
 
-/// The state that the source and its thread share. Both own the state, because each may end before the other.
+/// The state that the source and its thread share. Both own the state, because either may end first.
 class PatientSource::Worker {
 public:
     explicit Worker(std::unique_ptr<Source> source) : m_source(std::move(source)) {}
@@ -74,7 +74,7 @@ public:
         if (m_error) std::rethrow_exception(std::exchange(m_error, nullptr));
     }
 
-    /// Asks the thread to end. Returns false if it must be left behind, because a read still hangs.
+    /// Asks the thread to end. Returns false if the thread does not end in time, because a read still hangs.
     bool quit() {
         std::unique_lock<std::mutex> lock(m_mutex);
         m_quit = true;
@@ -134,7 +134,7 @@ bool PatientSource::next(Frame& frame) {
         Frame frame;
         bool more = false;
     };
-    const auto result = std::make_shared<Result>();  // used by the thread even after the caller gave up
+    const auto result = std::make_shared<Result>();  // the thread may use it after the caller gave up
     call([worker = m_worker, result] { result->more = worker->source().next(result->frame); });
     m_firstFrame.reset();
     if (result->more) frame = std::move(result->frame);

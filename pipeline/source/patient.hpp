@@ -21,14 +21,14 @@ public:
     /// Time limit of each call until the first frame is read.
     static constexpr std::chrono::seconds kFirstFrame{60};
 
-    /// Called ten times a second during a call, with the duration so far; returns true to give up.
+    /// Called ten times a second during a call, with the seconds so far. Returns true to give up.
     using GiveUp = std::function<bool(double seconds)>;
 
     PatientSource(std::unique_ptr<Source> source, GiveUp giveUp,
                   std::chrono::milliseconds firstFrame = kFirstFrame);
     ~PatientSource() override;
 
-    /// Like the functions of the wrapped source, but these also throw LeftBehind.
+    /// The next three functions call those of the wrapped source, and throw LeftBehind if a call hangs.
     void open() override;
     bool next(Frame& frame) override;
     bool seek(std::int64_t frame) override;

@@ -31,7 +31,8 @@ const char* stateName(SourceState state) {
     return kNames[static_cast<int>(state)];
 }
 
-/// The shared state of the reader and the thread. Both own it: a thread in a driver may outlive the reader.
+/// The state that the reader and its thread share. Both own the state, because a thread that hangs in a
+/// driver may outlive the reader.
 class Reader::Worker {
 public:
     Worker(Make make, const ReaderOptions& options) : m_make(std::move(make)), m_options(options) {
@@ -82,8 +83,8 @@ public:
         SourceStatus status = m_status;
         const auto now = Steady::now();
         const auto silence = now - m_lastFrame;
-        // A slow camera has long gaps between frames, so they are part of the limit. Uses the smaller of the
-        // two latest gaps, because the larger may be an outage.
+        // A slow camera has long gaps between frames, so the limit is at least three gaps. Uses the smaller
+        // of the two latest gaps, because the larger may be an outage.
         const Steady::duration pace = std::min(m_gap, m_gapBefore), stallAfter = m_options.stallAfter;
         const bool down = status.state == SourceState::Connecting || status.state == SourceState::Retrying;
         if (status.state == SourceState::Live && !status.held && silence > std::max(stallAfter, 3 * pace)) {
@@ -145,8 +146,8 @@ private:
             sleepUntil(due);
         }
         if (live) note({SourceProblem::Kind::StreamEnded, {}, {}});
-        // Fails only if no pass had a readable image: an image may be incomplete for a moment while another
-        // program replaces the file.
+        // If an earlier pass gave a frame, does not throw: all images may be incomplete for a moment while
+        // another program replaces the files.
         if (!live && m_options.loop && !any && !stopping() && status().frames == 0)
             throw SourceError(problemWith(source));
         m_looping = !live && m_options.loop && any;
@@ -276,7 +277,7 @@ private:
     std::condition_variable m_changed;
     Random m_random{std::random_device{}()};
     SourceStatus m_status;
-    const Steady::time_point m_begun = Steady::now();  // start of the time of a live source's frames
+    const Steady::time_point m_begun = Steady::now();  // Frame::seconds of a live source counts from here
     const System::time_point m_started = System::now();
     Steady::time_point m_lastFrame = Steady::now();
     Steady::duration m_gap{}, m_gapBefore{};  // the two latest gaps between frames

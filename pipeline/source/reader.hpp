@@ -11,7 +11,7 @@ namespace mpm::pipeline {
 enum class SourceState {
     Connecting,  ///< the first attempt is in progress
     Live,        ///< frames arrive
-    Stalled,     ///< connected, but no frame for `stallAfter` and for three frame intervals
+    Stalled,     ///< connected, but no frame for the longer of `stallAfter` and three frame intervals
     Retrying,    ///< the connection broke; another attempt follows
     Offline,     ///< no frame for `offlineAfter`; attempts continue
     Ended,       ///< a file or folder was read to the end
@@ -23,17 +23,17 @@ const char* stateName(SourceState state);
 struct SourceStatus {
     SourceState state = SourceState::Connecting;
     bool live = false;                            ///< the opened source's Source::live()
-    std::chrono::system_clock::time_point since;  ///< when the state began; Stalled, Offline: as lastFrame
-    std::chrono::system_clock::time_point lastFrame;  ///< time of the latest frame; epoch: none so far
+    std::chrono::system_clock::time_point since;  ///< when the state began; if Stalled or Offline: lastFrame
+    std::chrono::system_clock::time_point lastFrame;  ///< time of the latest frame; epoch if there was none
     std::chrono::milliseconds nextAttempt{0};         ///< time until the next attempt
     int attempts = 0;                                 ///< failed attempts since the latest frame
     std::int64_t frames = 0;
     int passes = 0;                         ///< complete passes of a file or folder that loops
     std::int64_t dropped = 0;               ///< frames that a newer frame replaced before take()
     std::int64_t position = -1;             ///< number of the newest frame in the film; -1: no frame, or live
-    std::int64_t length = -1;               ///< frames of the film, if known
+    std::int64_t length = -1;               ///< number of frames of the film; -1 if unknown
     std::string codec;                      ///< of the film or stream, if known
-    double rate = 0;                        ///< frames a second of the film, if known
+    double rate = 0;                        ///< frames per second of the film; 0 if unknown
     bool held = false;                      ///< whether a film is held (paused), by setHeld() or at the end
     double speed = 1;                       ///< factor of a film's rate, set by setSpeed()
     bool repeats = true;                    ///< whether a film repeats, set by setLoop()
@@ -52,7 +52,7 @@ struct ReaderOptions {
     std::chrono::milliseconds longestPause{30'000};
     bool retryEnded = true;   ///< open a live source again if it ended, not only if it broke
     bool loop = false;        ///< begin again at the end of a file or folder
-    bool everyFrame = false;  ///< if not live: wait until take() gets a frame, drop none
+    bool everyFrame = false;  ///< if not live: keep each frame until take() takes it, so that none is dropped
     double imageRate = 1;     ///< frames per second of sources without a rate (folders)
 };
 
@@ -64,8 +64,8 @@ public:
     Reader(Make make, const ReaderOptions& options);
     Reader(const Address& source, const ReaderOptions& options, const SourceOptions& sourceOptions = {});
 
-    /// Waits up to two seconds for the thread to end. If a driver hangs in a read, the thread continues after
-    /// that until the read returns.
+    /// Waits up to two seconds for the thread to end. If a read hangs in a driver for longer, the thread
+    /// continues until the read returns.
     ~Reader();
     Reader(const Reader&) = delete;
     Reader& operator=(const Reader&) = delete;
@@ -78,7 +78,7 @@ public:
     /// effect at the next frame. While a film is held, only seek() and step() give frames.
     void setHeld(bool held);
     void seek(std::int64_t frame);
-    /// Moves a frame forward, or back if `direction` is negative.
+    /// Steps to the next frame, or to the previous frame if `direction` is negative.
     void step(int direction);
     void setSpeed(double speed);
     /// If `loop` is false, the film is held at its end.

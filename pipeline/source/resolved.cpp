@@ -1,4 +1,4 @@
-// Addresses with a name: env:NAME and secret:NAME.
+// Replaces the addresses env:NAME and secret:NAME by the address that is stored under the name.
 #include <algorithm>
 #include <cstdlib>
 

@@ -10,8 +10,8 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr std::uint64_t kSeed = 11;      // all users see the same street
-constexpr double kRate = 10;             // frames a second at the scene's pace
-constexpr double kSecondsPerDay = 240;   // at the scene's pace: a day takes four minutes
+constexpr double kRate = 10;             // frames per second without fast motion
+constexpr double kSecondsPerDay = 240;   // seconds in which a day of the scene passes without fast motion
 constexpr double kTrafficSeconds = 1.7;  // seconds of traffic between two frames in fast motion
 
 // The street's sun moves as at latitude 41.25 degrees north in late April.

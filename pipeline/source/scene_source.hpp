@@ -30,8 +30,8 @@ private:
     std::int64_t m_number = 0;
 };
 
-/// Returns the rule for night in the street: from sunset to sunrise by sceneTime(). Not by luminance, because
-/// the street's lamps at night are brighter than dawn. A rule by the sun ignores `hold`.
+/// Returns the rule that tells night from day in the street: night is from sunset to sunrise by sceneTime().
+/// The rule does not use luminance, because the street's lamps at night are brighter than dawn.
 DayNightRule sceneRule();
 
 /// Returns the time in the street for Frame::seconds; every day has the same date.

@@ -72,8 +72,8 @@ constexpr SourceTraits traitsOf(SourceKind kind) {
     return kTraits[static_cast<int>(kind)];
 }
 
-/// Finds the kind of `address` by its form and by the files on the disk. Kinds are a camera index, a video
-/// file, an RTSP/HTTP URL, `gst:` and a pipeline, an image, a folder or glob, and `demo`. For env:NAME
+/// Finds the kind of `address` by its form and by the files on the disk. An address is a camera index, a
+/// video file, an RTSP/HTTP URL, `gst:` and a pipeline, an image, a folder or glob, or `demo`. For env:NAME
 /// or secret:NAME, returns the kind of the address that is stored there. Throws SourceError if there is no
 /// such source.
 SourceKind sourceKind(const Address& address);
@@ -94,9 +94,10 @@ struct SpreadReading {
     std::function<void(const std::string& message)> skipped;  ///< gets the reason for each unreadable image
 };
 /// If the source can seek and has more than 4 * `count` frames, passes `count` evenly spread images to
-/// `take`. If `take` returns true for the last of these images, passes up to `count` images from between
-/// them, until `take` returns false. If the source is shorter or cannot seek, passes all images and ignores
-/// the result of `take`. Ends after `seconds` or if `stopped` returns true. Returns whether the time ran out.
+/// `take`. If `take` returns true for the last of these images, then passes up to `count` more images from
+/// the gaps between them, until `take` returns false. If the source is shorter or cannot seek, passes all
+/// images and ignores the result of `take`. Ends after `seconds` or if `stopped` returns true. Returns
+/// whether the time ran out.
 bool readSpread(Source& source, const SpreadReading& reading,
                 const std::function<bool(const cv::Mat& image)>& take);
 

@@ -12,7 +12,7 @@ struct SourceProblem {
     enum class Kind {
         None,
         Other,              ///< arguments: the text of a driver or a library
-        NoSuchSource,       ///< nothing has this address
+        NoSuchSource,       ///< no source has this address
         PermissionDenied,   ///< the file or folder exists, and this program may not read it
         NoSuchCamera,       ///< no such camera, or another program uses it
         PipelineRejected,   ///< by GStreamer

@@ -31,7 +31,8 @@ std::string bytesAt(int file, off_t at) {
     return bytes;
 }
 
-/// Returns the end of the ID3 tags at the beginning of a file. FFmpeg skips tags, so a playlist may be there.
+/// Returns the end of the ID3 tags at the beginning of a file. FFmpeg skips these tags, so a playlist may
+/// follow them.
 off_t endOfTags(int file) {
     constexpr int kMostTags = 16;
     off_t at = 0;
@@ -55,7 +56,7 @@ bool contains(const std::string& text, std::string_view word) {
 bool isText(std::string head) {
     if (head.empty() || head.rfind("YUV4MPEG2 ", 0) == 0) return false;
     for (int cut = 0; cut < 3 && head.size() == kHead - static_cast<std::size_t>(cut) && !isUtf8(head); ++cut)
-        head.pop_back();  // the last character may be incomplete
+        head.pop_back();  // kHead may cut the last character
     const auto control = [](unsigned char c) {
         return c < 32 && c != '\t' && c != '\n' && c != '\r' && c != '\f';
     };
@@ -73,7 +74,8 @@ const std::set<std::string> kRejectedFormats = {
     "alias_pix", "applehttp", "avisynth", "brender_pix", "concat", "dash",        "hls",
     "image2",    "imf",       "sap",      "sdp",         "vobsub", "vapoursynth", "webm_dash_manifest"};
 
-/// Returns FFmpeg's formats that are not rejected, each after a comma; empty if OpenCV has no FFmpeg.
+/// Returns the names of FFmpeg's formats that are not in kRejectedFormats, each after a comma; empty if
+/// OpenCV has no FFmpeg.
 std::string acceptedFormats() {
     struct Demuxer {
         const char* name;  // first member in all versions of FFmpeg; such as "mov,mp4,m4a"
@@ -88,8 +90,8 @@ std::string acceptedFormats() {
     return names;
 }
 
-/// Returns "user:password@" of the proxy that the user has set; empty without. FFmpeg sends these credentials
-/// to HostRelay, which passes them on to the user's proxy.
+/// Returns "user:password@" of the proxy in the user's http_proxy; empty if it has no user. FFmpeg sends
+/// these credentials to HostRelay, which passes them on to that proxy.
 std::string credentialsOfProxy() {
     const char* set = std::getenv("http_proxy");
     const std::string proxy = set != nullptr ? set : "", scheme = "http://";
@@ -117,13 +119,13 @@ public:
         m_join = hasList ? '|' : ',';
         m_text += std::string(1, '\0') + (hasList ? "" : "hls|") + "http_proxy;http://" +
                   credentialsOfProxy() + "127.0.0.1:00000";
-        // The environment then points to m_text. So enter() can change the text without another putenv(),
-        // which is unsafe while other threads read the environment.
+        // After putenv(), the environment points to m_text. So enter() can change the text without another
+        // putenv(), which is unsafe while other threads read the environment.
         putenv(m_text.data());
     }
 
-    /// Waits until the opening may begin: an opening with a proxy must be alone. Returns false if that takes
-    /// too long.
+    /// Waits until the source may be opened. While a source is opened with a proxy, no other source may be
+    /// opened. Returns false if the wait takes too long.
     bool enter(int proxy) {
         std::unique_lock<std::mutex> lock(m_mutex);
         if (m_text.empty()) return true;
@@ -151,7 +153,7 @@ private:
     std::mutex m_mutex;
     std::condition_variable m_changed;
     std::string m_text;
-    std::size_t m_more = 0;  ///< the end of the options without a proxy
+    std::size_t m_more = 0;  ///< length of the options without a proxy
     char m_join = ',';
     bool m_alone = false;
     int m_open = 0, m_waiting = 0;  ///< number of openings now, and of openings that wait to be alone

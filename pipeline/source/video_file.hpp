@@ -18,9 +18,9 @@ std::optional<SourceProblem::Kind> whyNoVideo(const std::string& path);
 /// threads read it. Otherwise, the first capture calls this function.
 void prepareFfmpeg();
 
-/// A guard: while this object exists, FFmpeg opens no format that names other files or hosts, except HLS
-/// through a local proxy. FFmpeg's options are global, so an opening through a proxy waits until no other
-/// source is being opened.
+/// A guard: while this object exists, FFmpeg opens no format that names other files or hosts; with a proxy,
+/// it opens HLS. FFmpeg's options are global, so an opening with a proxy waits until no other source is being
+/// opened.
 class FfmpegOpening {
 public:
     /// `proxy`: port of the proxy; 0: none. Throws SourceError if another opening hangs.

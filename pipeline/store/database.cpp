@@ -91,7 +91,7 @@ std::string Statement::text(int column) const {
 }
 
 Store::Database::Database(const std::string& path) : m_path(withoutLinks(path)) {
-    static std::mutex mutex;  // lets a single store of this program open a file at a time
+    static std::mutex mutex;  // lets only a single store of this program open a file at a time
     const std::lock_guard<std::mutex> lock(mutex);
     m_file = prepareFile(m_path);
     sqlite3* handle = nullptr;

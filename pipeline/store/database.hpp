@@ -16,7 +16,7 @@ class Statement {
 public:
     Statement(sqlite3* database, const std::string& sql, const std::string& path);
 
-    /// Binds the parameters, beginning with the first.
+    /// Binds `values` to the parameters, in order.
     template <class... Values>
     Statement& bind(const Values&... values) {
         int index = 0;
@@ -61,7 +61,7 @@ private:
 /// The first and last time in the years 0 to 9999.
 constexpr Millis kFirstTime{-62'167'219'200'000}, kLastTime{253'402'300'799'999};
 
-/// The identity of a file, which does not depend on its name.
+/// Identifies a file; stays the same if the file is renamed.
 struct FileId {
     std::uint64_t device = 0, number = 0;
     bool operator==(const FileId& other) const { return device == other.device && number == other.number; }
@@ -92,7 +92,7 @@ public:
     const std::string& path() const { return m_path; }
     std::int64_t lastId() const { return sqlite3_last_insert_rowid(m_handle.get()); }
     bool moved() const;
-    std::int64_t changes() const { return sqlite3_changes(m_handle.get()); }  ///< rows of the last statement
+    std::int64_t changes() const { return sqlite3_changes(m_handle.get()); }  ///< rows the last run changed
 
     /// A transaction. If it is not committed, the destructor rolls it back.
     class Transaction {

@@ -22,7 +22,7 @@ std::string listText(const std::vector<T>& values) {
     return text + "]";
 }
 
-/// Converts a number from a file to the type, limited to the type's range.
+/// Converts a number from a file to T, limited to the range of T.
 template <typename T>
 T listNumber(double value) {
     if constexpr (std::is_integral_v<T>) {

@@ -42,7 +42,7 @@ std::vector<int> Store::countedClasses(std::int64_t source, Millis from, Millis 
         "SELECT DISTINCT object_counts FROM reading WHERE source = ? AND time >= ? AND time < ?", source,
         from, to);
     std::set<int> ids;
-    while (rows.step() && ids.size() < 1000)  // limit of columns in CSV
+    while (rows.step() && ids.size() < 1000)  // limited, because a CSV has a column for each id
         for (const auto& [id, count] : parseCounts(rows.text(0)))
             ids.insert(id);
     return {ids.begin(), ids.end()};

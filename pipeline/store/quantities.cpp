@@ -9,8 +9,8 @@ namespace {
 
 using Value = std::optional<double>;
 
-/// Describes how to read a kind of quantity. If a text is not JSON or an entry is not a number, there is no
-/// value.
+/// How to read a kind of quantity from a reading (`get`) and from the store (`column`). If a text in the
+/// store is not JSON or an entry is not a number, the value is absent.
 struct Kind {
     Value (*get)(const Quantity& quantity, const Measurement& m);
     const char* column;  ///< SQL expression; ?1: the JSON path in a list or in counts

@@ -69,7 +69,7 @@ constexpr std::size_t kSummed = 6;
 /// A field of a reading: a number.
 struct ReadingField {
     using Value = std::optional<double>;
-    /// Which readings have the field. Fields that not all readings have are the last columns of a CSV.
+    /// Which readings have the field. In a CSV, the fields that some readings lack are the last columns.
     enum class When { Always, Reuse, Compared, Followed };
 
     const char* name;  ///< column of the store and of CSV, key of JSON and MQTT
@@ -78,10 +78,10 @@ struct ReadingField {
     When when = When::Always;
     bool whole = false;  ///< whether values are whole numbers
     bool csv = true, json = true, mqtt = false;
-    double otherwise = NAN;  ///< published for a missing value; NaN: MQTT null, Prometheus nothing
+    double otherwise = NAN;  ///< published if the value is missing; NaN: null in MQTT, nothing in Prometheus
     struct {
         std::optional<Summed> field;
-        const char *sum = nullptr, *count = nullptr;  ///< columns of `bucket`; no count: field always present
+        const char *sum = nullptr, *count = nullptr;  ///< columns of `bucket`; null count: never absent
     } summed = {};
     struct {
         const char *name = nullptr, *help = nullptr;
@@ -121,8 +121,8 @@ struct Event {
     std::string text;
 };
 
-/// Identifies a number of a reading that belongs to a class or a region, so it is not in the table of fields.
-/// Each kind has a row in quantities.cpp.
+/// Identifies a value of a reading for a class or a region. The table of fields has no such values, but each
+/// kind has a row in quantities.cpp.
 struct Quantity {
     enum class Kind { ClassShare, RegionTokens, RegionShare, ClassObjects, RegionObjects };
     Kind kind = Kind::ClassShare;

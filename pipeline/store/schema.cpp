@@ -92,7 +92,8 @@ CREATE TABLE setup (
 );
 )sql";
 
-/// SQL that changes a schema to the next. The first release has schema 5; earlier schemas were not released.
+/// SQL that changes the previous schema to schema `to`. The first release has schema 5; earlier schemas were
+/// not released.
 struct Migration {
     std::int64_t to;
     const char* sql;

@@ -9,7 +9,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr std::int64_t kMostColumns = 4096;  // limit: a column adds a byte to every row of CSV
+constexpr std::int64_t kMostColumns = 4096;  // limited, because each column adds a byte to every row of a CSV
 constexpr std::int64_t kMinute = 60'000, kHour = 3'600'000;
 
 std::int64_t spanMs(Store::Span span) {
@@ -22,7 +22,8 @@ std::int64_t floorTo(std::int64_t time, std::int64_t span) {
     return time - (rest < 0 ? rest + span : rest);
 }
 
-/// Returns SQL with the columns of readingFields(), and with the columns that are not a single number.
+/// Returns the SQL that inserts a reading: the columns of readingFields(), and those that are not a single
+/// number.
 std::string insertReadingSql() {
     std::string names = "source, time, frame, stage_tokens, night, class_shares, setup, object_counts",
                 values = "?,?,?,?,?,?,?,?";
@@ -281,7 +282,8 @@ bool Store::apply(const Retention& retention, Millis now, std::int64_t most) {
     const auto oldest = [&](std::chrono::hours kept) { return now - kept; };
     std::int64_t left = most;
     Database::Transaction transaction(*m_database);
-    // Deletes source by source, because the index of readings begins with the source, then has the time.
+    // Deletes the readings of each source separately, because the index of readings is by source, then by
+    // time.
     const std::vector<std::int64_t> all = sources();
     if (retention.readings.count() > 0) {
         Statement remove = m_database->prepare(

@@ -68,8 +68,8 @@ public:
                                           std::int64_t limit = -1) const;
     std::vector<Bucket> buckets(std::int64_t source, Span span, Millis from, Millis to) const;
     std::vector<Event> events(std::int64_t source, Millis from, Millis to) const;
-    /// Returns a quantity for each step of time that has readings, in order. Uses the readings of `model`;
-    /// for RegionTokens, the readings of all models.
+    /// Returns the quantity in each span of `step` that has readings, in order of time. For RegionTokens,
+    /// uses the readings of all models, otherwise only those of `model`.
     std::vector<QuantitySpan> quantity(std::int64_t source, const std::string& model,
                                        const Quantity& quantity, Millis from, Millis to,
                                        Millis step = std::chrono::minutes(1)) const;
@@ -91,7 +91,7 @@ public:
                                                                  Millis to) const;
     std::int64_t count(std::int64_t source) const;
 
-    /// Returns the start of a source's first hour and the end of its last hour; both 0 without buckets.
+    /// Returns the start of a source's first hour and the end of its last hour; both 0 if it has no buckets.
     std::pair<Millis, Millis> extent(std::int64_t source) const;
 
     /// Returns the end of the latest hour of all sources; nothing if there are no buckets.

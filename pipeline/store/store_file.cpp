@@ -1,4 +1,4 @@
-// The store as a file: private, never a link, renamed if it is damaged.
+// The file of the store: makes it private, rejects links, and renames a damaged file.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,7 +48,7 @@ std::string asideName(const std::string& path, const char* why) {
     return name;
 }
 
-/// Renames a file. Fails if `to` exists. Some file systems cannot check this, and replace `to`.
+/// Renames a file. Fails if `to` exists. If the file system cannot check this, replaces `to`.
 bool moveTo(const std::string& from, const std::string& to) {
     return renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0 ||
            (errno == EINVAL && std::rename(from.c_str(), to.c_str()) == 0);

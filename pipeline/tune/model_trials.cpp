@@ -59,7 +59,7 @@ public:
                 trial.agreement = m_agreement.of(m_network, image, outputs);
                 return trial;
             } catch (const cv::Exception&) {
-                return std::nullopt;  // such as ALGM without a grid
+                return std::nullopt;  // the model cannot run the method, such as ALGM without a grid
             }
         };
         work.seconds = [&watch] { return watch.seconds(); };
@@ -142,8 +142,8 @@ ModelTuning tuneModel(Network& network, const std::vector<cv::Mat>& images, cons
 
 namespace {
 
-/// The blocks before which tokens merge: every `step`th block from `first` to `last` for an encoder of 12
-/// blocks, blocks in proportion for another depth.
+/// The blocks before which tokens merge in an encoder of 12 blocks: every `step`th block from `first` to
+/// `last`. In an encoder of another depth, these numbers are scaled.
 struct Span {
     int first, last, step;
 };
@@ -152,13 +152,12 @@ constexpr Span kUsual{1, 9, 2}, kEvery{1, 9, 1}, kFirst{1, 7, 1}, kLate{3, 9, 2}
     kWide{2, 8, 3}, kOwn{0, 0, 0};
 
 struct Row {
-    const char* method;  ///< a share, such as "0.4": "mpm:pairs=0.4,by=keys..."; "0.3 mlp": before the MLP
+    const char* method;  ///< a method, or a share of pairs such as "0.4"; "0.3 mlp": merge before the MLP
     Span span;
     double share = 0;  ///< for ToMe: r as a share of the tokens at 12 blocks; scaled at other depths
 };
 
-/// The candidates, the most promising first. A number in the first column is a share of pairs, which merge as
-/// in the method gentle.
+/// The candidates, the most promising first. A share of pairs stands for the method gentle with this share.
 const Row kTable[] = {{"0.4", kUsual},       {"0.2", kUsual},       {"0.6", kUsual},       {"mpm", {2, 5, 3}},
                       {"tome", kOwn, 0.025}, {"0.3", kUsual},       {"0.5", kUsual},       {"0.2", kEvery},
                       {"0.6", kWide},        {"mpm", {5, 5, 1}},    {"tome", kOwn, 0.05},  {"0.4", kEarly},

@@ -47,8 +47,8 @@ struct TokenRows {
     bool isImage(int row) const { return row >= special && row < special + image; }
 };
 
-/// Means over the outputs with all tokens: a mean over the image rows of all images, and for each other row a
-/// mean over images.
+/// The means that agreement() subtracts from rows. They come from the outputs with all tokens: a mean of the
+/// image rows of all images, and a mean over the images for each other row.
 class RowMeans {
 public:
     void add(const TokenRows& full);
@@ -62,7 +62,7 @@ private:
     double m_imageRows = 0, m_images = 0;
 };
 
-/// The agreement of outputs with the outputs of all tokens. The caller must first add the latter.
+/// Compares outputs with the outputs of all tokens, which the caller must add first.
 class Agreement {
 public:
     /// Adds the next image's outputs of all tokens; a detector has several outputs. `size`: size of the
@@ -93,9 +93,9 @@ struct ModelTuning {
     Precision precision = Precision::F32;
 };
 
-/// Runs each image with all tokens once, then the candidates. Leaves the method of the final run set in the
-/// network. Throws MeasureError: Input if there are too few images or no block can merge, Failed if the time
-/// is over before any comparison.
+/// Runs each image with all tokens once, then the candidates. Leaves the network with the method that ran
+/// last. Throws MeasureError: Input if there are too few images or no block can merge, Failed if the time is
+/// over before any comparison.
 ModelTuning tuneModel(Network& network, const std::vector<cv::Mat>& images, const TuneGoal& goal,
                       double seconds, const Watcher& watcher = {});
 

@@ -72,8 +72,8 @@ private:
 
     /// Runs the candidates on an image. Also runs the model with all tokens before, between and after the
     /// candidates, so that a slow run or a machine that slows down does not affect the choice. Returns false
-    /// if the time or the watcher ends the tuning during this image. Then discards the image's results, but
-    /// keeps those of the first image.
+    /// if the time or the watcher ends the tuning during this image. In this case, keeps the results only if
+    /// this is the first image.
     bool measure(size_t image) {
         std::vector<double> fulls;
         std::vector<std::pair<size_t, Trial>> trials;

@@ -142,7 +142,7 @@ void AlertWatch::findObjects(const AlertRule& rule, const AlertInput& input, Sta
         const auto stay = stayOf(rule, input, object);
         if (!stay || !fulfilled(rule, *stay)) continue;
         known.insert(object.id);
-        // Does not report a stay again that exceeded the threshold before the program was restarted.
+        // If a stay exceeded the threshold before the program was restarted, does not report the stay again.
         const auto before = object.before.find(rule.region);
         const bool old = rule.of == AlertRule::Of::ObjectStays && rule.above &&
                          before != object.before.end() && before->second > rule.threshold;

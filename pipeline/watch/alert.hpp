@@ -15,7 +15,8 @@ namespace mpm::pipeline {
 
 struct AlertRule {
     /// The value that the rule checks. Objects: the number of objects. ObjectStays: seconds for which each
-    /// object has been in the region so far. ObjectLeft: seconds for which an object that left was there.
+    /// object has been in the region so far. ObjectLeft: seconds that an object was in the region before it
+    /// left.
     enum class Of { Tokens, ClassShare, Luminance, SourceDown, Objects, ObjectStays, ObjectLeft };
 
     std::string name;
@@ -40,7 +41,7 @@ struct ObjectPresence {
     int label = 0;
     std::map<std::string, double> stays;   ///< seconds in each region so far; "": in the image
     std::map<std::string, double> left;    ///< seconds in each region that the object left in this frame
-    std::map<std::string, double> before;  ///< seconds of each of `stays` before the program started
+    std::map<std::string, double> before;  ///< the part of `stays` before the program started
 };
 
 /// Values that rules check. If a value is absent, the rules for this value keep their state.
@@ -50,7 +51,7 @@ struct AlertInput {
     std::optional<int> tokens;
     std::optional<double> luminance;
     std::vector<std::string> labels;     ///< names by class id
-    std::vector<std::string> ownLabels;  ///< the model's names, if `labels` are the user's; rules may use all
+    std::vector<std::string> ownLabels;  ///< the model's names, if `labels` are the user's; rules use either
     std::vector<double> classShares;     ///< of the whole image
     std::vector<RegionReading> regions;
     std::optional<std::map<int, int>> objectCounts;  ///< of the whole image, by class id
@@ -78,8 +79,9 @@ public:
     void setRules(const std::vector<AlertRule>& rules);
     const std::vector<AlertRule>& rules() const { return m_rules; }
 
-    /// Returns an alert for each condition that has been true for `hold`, once for as long as the condition
-    /// stays true. Keeps alerts of objects until the end of a cool-down, and then returns them together.
+    /// Returns an alert for each rule whose condition has been true for `hold`. While the condition stays
+    /// true, the rule gives no further alert. Keeps alerts of objects until the end of a cool-down, and then
+    /// returns them together.
     std::vector<Alert> update(const AlertInput& input, Clock::time_point now);
 
     /// Returns the objects whose alerts wait for the end of a cool-down.

@@ -1,4 +1,4 @@
-// Helpers for the functions of mpm_model.h, which convert exceptions to a status and a message, and matrices
+// Helpers for the functions of mpm_model.h. They convert exceptions to a status and a message, and matrices
 // to arrays.
 #pragma once
 
@@ -27,7 +27,7 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// Thrown after the callback ended the work.
+/// Thrown if the caller's callback asked to stop.
 class Stopped : public std::exception {};
 
 /// Returns a copy of the text, which mpm_free() releases; null only if memory runs out.
@@ -68,7 +68,7 @@ int guarded(char** error, const Body& body) noexcept {
 /// Returns a matrix that uses the array's memory. If `channels`, the last of three axes becomes the channels.
 cv::Mat matrixOf(const mpm_array& array, bool channels = false);
 
-/// `matrix`: must be continuous.
+/// Returns an array that uses the memory of `matrix`, which must be continuous.
 mpm_array arrayOf(const cv::Mat& matrix);
 
 /// Returns a buffer that contains the matrix, or a copy if the matrix is not continuous. The caller

@@ -48,7 +48,7 @@ std::vector<cv::Mat> streetImages() {
     return images;
 }
 
-/// Runs `body` with a watcher. Throws Stopped if the callback ended the work.
+/// Runs `body` with a watcher that calls `progress`. Throws Stopped if `progress` asked to stop.
 template <class Body>
 void watched(mpm_progress progress, const Body& body) {
     bool stopped = false;

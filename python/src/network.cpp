@@ -1,4 +1,4 @@
-// Networks in this library's OpenCV, for a cv2 in which MPM's operators cannot be registered.
+// Runs networks with this library's OpenCV, for a user's cv2 in which MPM's operators cannot be registered.
 #include <map>
 
 #include <mpm/read_net.hpp>

@@ -75,7 +75,7 @@ public:
     const std::string& path() const { return m_network.name(); }
     int batch() const { return m_network.batch(); }
 
-    std::string precision = "f32", device = "auto", reuse = "off";  ///< as they were set
+    std::string precision = "f32", device = "auto", reuse = "off";  ///< as the caller set them
     double threshold = 0, nms = 1;     ///< limit of scores, limit of the boxes' overlap
     std::vector<std::string> objects;  ///< tracked classes; for a detector, empty means all
 
@@ -92,7 +92,7 @@ private:
     int idOf(const std::string& stream);
 
     std::mutex m_guard;
-    /// The named streams, the most recently used first.
+    /// Name and id of each named stream, the most recently used first.
     std::list<std::pair<std::string, int>> m_streams;
     int m_lastStream = 1 << 20;  ///< smaller ids are for images without a named stream
     pipeline::Network m_network;

@@ -15,7 +15,7 @@ struct mpm_source {
     double seconds = 0;
 };
 
-/// Runs `read`. Throws Stopped if the callback ended `read`.
+/// Runs `read`. Throws Stopped if `progress` asked to stop.
 template <class Read>
 static void readWith(mpm_source& source, mpm_progress progress, const Read& read) {
     source.progress = progress;

@@ -5,7 +5,7 @@
 
 namespace mpm::street {
 
-/// A place and a direction, with coordinates forward, up and left.
+/// A local coordinate frame: `origin`, and axes forward, up and left.
 struct Frame3 {
     cv::Vec3f origin, forward;
 
@@ -21,7 +21,7 @@ void addLimb(Actor& actor, const cv::Vec3f& a, const cv::Vec3f& b, float radiusA
 void addBall(Actor& actor, const cv::Vec3f& centre, float radius, const cv::Vec3f& colour,
              const cv::Vec3f& eye);
 
-/// Adds the facet if it faces the eye. The normal will point away from `inside`.
+/// Makes the facet's normal point away from `inside`, and adds the facet if it faces the eye.
 void addFacing(Actor& actor, Facet facet, const cv::Vec3f& inside, const cv::Vec3f& eye);
 
 cv::Vec3f normalOf(const std::vector<cv::Vec3f>& points);

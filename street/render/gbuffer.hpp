@@ -23,7 +23,7 @@ struct Surface {
     uchar glow = kDark;
 };
 
-/// The half-space normal.p <= offset. `face`: number of the side, which shade() receives.
+/// The half-space of points p with normal.p <= offset. `face`: number of the side, which shade() receives.
 struct Plane {
     cv::Vec3f normal;
     float offset = 0;

@@ -7,7 +7,8 @@ namespace {
 
 enum Face { kFront, kGable, kRoof };
 
-/// Returns how visible details of `size` metres are: 0 up to a width of a pixel, 1 from two pixels on.
+/// Returns how visible details of `size` metres are: 0 if they cover at most a pixel, 1 if at least two
+/// pixels.
 float visible(float size, float metresPerPixel) {
     return std::max(0.0f, std::min(1.0f, size / metresPerPixel - 1.0f));
 }
@@ -62,7 +63,8 @@ Surface glass(const House& house, const Cell& cell) {
     return surface;
 }
 
-/// Sets the glass, frame, sill or surround of a window. Returns false if the wall is visible instead.
+/// Sets the surface of a window's glass, frame, sill or surround. Returns false if the wall is visible
+/// instead.
 bool windowAt(const House& house, const Cell& cell, float footprint, Surface& surface) {
     const float dx = std::abs(cell.x - 0.5f) * cell.width, dy = (cell.y - 0.54f) * cell.height;
     const float halfWidth = 0.5f * house.windowWidth * cell.width,

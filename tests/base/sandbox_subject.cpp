@@ -58,7 +58,7 @@ bool connects() {
                         errno == ECONNREFUSED);
 }
 
-/// Runs `task` in a child process. Returns whether it succeeded. If no process can be started, sets errno.
+/// Runs `task` in a child process. Returns whether it succeeded. If no process can start, also sets errno.
 bool inProcess(const std::function<bool()>& task) {
     const pid_t child = fork();
     if (child < 0) return false;
@@ -85,7 +85,8 @@ bool computes(const std::string& folder) {
     return again >> last && last == 999;
 }
 
-/// Tries all actions. Arguments: FOLDER that may be written, FILE that may be read, SECRET that may not.
+/// Tries all actions. Arguments: FOLDER that may be written, FILE that may be read, SECRET that may not be
+/// read.
 void probe(const Words& words) {
     const std::string& folder = words[0];
     say("computing", computes(folder));
@@ -146,7 +147,7 @@ void inherited() {
         pause();
 }
 
-/// Starts a process that waits for ever, and exits without ending this process.
+/// Starts a process that waits for ever, then exits and leaves that process running.
 [[noreturn]] void leave(const std::string& program, const std::string& file) {
     auto* child = new mpm::ChildProcess;
     child->start(program, {program, "linger", file}, {});

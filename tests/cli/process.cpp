@@ -16,7 +16,7 @@ namespace mpm::test {
 
 namespace {
 
-/// Appends the available bytes; false at the end.
+/// Appends the available bytes. Returns false at the end of the output.
 bool drain(int descriptor, std::string& text) {
     char buffer[4096];
     const ssize_t count = read(descriptor, buffer, sizeof buffer);
@@ -24,7 +24,7 @@ bool drain(int descriptor, std::string& text) {
     return count > 0;
 }
 
-/// Runs in the child: becomes `mpm`, and does not return.
+/// Replaces the child process by `mpm`; does not return.
 void become(const std::vector<std::string>& arguments) {
     std::vector<char*> words = {const_cast<char*>(MPM_PROGRAM)};
     for (const std::string& argument : arguments)

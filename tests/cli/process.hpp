@@ -15,7 +15,7 @@ struct Outcome {
     int lines() const;  ///< number of lines on standard error
 };
 
-/// A program that runs.
+/// `mpm` in a child process.
 class Process {
 public:
     /// If `output` is not empty, standard output goes to this file.

@@ -75,8 +75,8 @@ void addMasks(OnnxModel& model, int dim, const SmallModel& small) {
     }
 }
 
-// Adds an output with fixed values, [batch, boxes, columns]. It multiplies rows of the features by 0 and adds
-// the values, so that it depends on the input.
+// Adds an output [batch, boxes, columns] with fixed values: rows of the features times 0, plus the values. So
+// the output still depends on the input.
 void addFixed(OnnxModel& model, int dim, const SmallModel& small, const std::string& name,
               const cv::Mat& values) {
     model.constant(name + "/zero", cv::Mat(cv::Mat::zeros(dim, values.cols, CV_32F)));
@@ -99,8 +99,8 @@ void addScaledBoxes(OnnxModel& model, const SmallModel& small, const cv::Mat& bo
     model.output("dets", {small.batch, small.boxes, 4});
 }
 
-// Adds boxes that move to the right in brighter images: each of the three channels moves them by a twentieth
-// of the width between grey and white.
+// Adds boxes that move to the right in brighter images: if a channel goes from grey to white, the boxes move
+// by a twentieth of the width.
 void addMovingBoxes(OnnxModel& model, const SmallModel& small, const cv::Mat& boxes) {
     cv::Mat move = cv::Mat::zeros(3, 4 * small.boxes, CV_32F);
     for (int i = 0; i < small.boxes; ++i)

@@ -14,8 +14,9 @@ struct SmallModel {
     bool features = false;  ///< outputs tokens instead of logits
     bool labels = false;    ///< outputs a class for every pixel, without an axis of channels
     bool depth = false;     ///< outputs a value for every pixel, without an axis of channels
-    /// The number of queries that are added before block 4, at which a second segment of the encoder begins.
-    /// Outputs are masks and classes of the queries, or labels from both if `labels`, instead of logits.
+    /// Number of queries, added before block 4, which begins a second segment of the encoder. If not 0, the
+    /// outputs are masks and classes of the queries instead of logits, or, if `labels`, labels computed from
+    /// both.
     int queries = 0;
     /// If not 0, the model is a detector with this number of boxes, side by side at fixed places. Box i has
     /// the class i % classes and the logit 3 - i.

@@ -183,7 +183,7 @@ TEST_F(Eval, NightChangesTheImagesTheSameWayEveryTime) {
     EXPECT_EQ(first["night"], nlohmann::json({0.35, 250.0, 0.01}));
 }
 
-// In ADE20K's files, 1..150 are classes and 0 is ignored, so labels are reduced by 1.
+// In ADE20K's files, 1..150 are classes and 0 is ignored, so the program subtracts 1 from labels.
 TEST_F(Eval, Ade20kReducesTheZeroLabel) {
     model(150);
     const cv::Mat ids = blobs(3, {60, 40}, 151, 0);

@@ -80,7 +80,7 @@ TEST(EvalCounts, KilledAndResumedIsTheWhole) {
     const std::string left = readText(counts);
     ASSERT_GE(lines(counts), 20);
     ASSERT_LT(lines(counts), 151) << "it was done before it could be killed";
-    std::ofstream(counts, std::ios::app) << R"({"group":77,"names":["p0)";  // a line that was written in part
+    std::ofstream(counts, std::ios::app) << R"({"group":77,"names":["p0)";  // incomplete, as after a kill
     const Outcome outcome = set.eval({"--counts", counts, "--json", set.path("resumed.json")});
     EXPECT_EQ(outcome.status, 1) << outcome.err;
     EXPECT_EQ(withoutTimes(readJson(set.path("resumed.json"))), whole);

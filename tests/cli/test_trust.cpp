@@ -301,8 +301,8 @@ std::string playlistOf(std::string part) {
            std::to_string(list.size()) + "\r\n\r\n" + list;
 }
 
-/// Returns the URL with another name of the same host. It is not localhost, which a small system may not
-/// know.
+/// Returns the URL with another name of the same host. Does not use localhost, because a small system may not
+/// know this name.
 std::string renamed(std::string url) {
     return url.replace(url.find("127.0.0.1"), 9, "127.1");
 }
@@ -313,8 +313,8 @@ TEST_F(Trust, APlaylistOfAServerIsNotFollowed) {
     HostileServer server(playlistOf(other.url()), false);
     EXPECT_EQ(run({server.url()}).status, 3);
     EXPECT_TRUE(server.awaitsContact());
-    // Even if the address allows playlists, segments must be on the playlist's host, by the same name, also
-    // after a redirect.
+    // Even if the address allows playlists, a segment's URL must have the same host name as the playlist's
+    // URL, also after a redirect.
     HostileServer redirects(
         "HTTP/1.0 302 Found\r\nContent-Length: 0\r\nLocation: " + other.url() + "\r\n\r\n", false);
     HostileServer redirected(playlistOf(renamed(redirects.url())), false);
@@ -338,7 +338,7 @@ TEST_F(Trust, DurationHoldsForServersThatStallOrNeverEnd) {
         const Outcome outcome = run({server.url(), "--duration", "1"});
         EXPECT_EQ(outcome.status, 3) << outcome.err;
         EXPECT_TRUE(outcome.says("no frame came in"))
-            << outcome.err;  // at the program's time limit, the words differ
+            << outcome.err;  // the program's own time limit has another message
         EXPECT_EQ(outcome.err.find("Zq9"), std::string::npos) << outcome.err;
     }
 }

@@ -35,8 +35,8 @@ bool isJsonLines(const std::string& bytes, const std::string&) {
     return !bytes.empty() && bytes.back() == '\n';
 }
 
-/// Whether it is an image of the same size. Pixels may differ, because an input that could not be read is
-/// missing.
+/// Whether `bytes` are an image of the size of `good`. Pixels may differ, because an input that could not be
+/// read is missing.
 bool isImage(const std::string& bytes, const std::string& good) {
     const auto size = [](const std::string& png) {
         const cv::Mat data(1, static_cast<int>(png.size()), CV_8U, const_cast<char*>(png.data()));
@@ -45,8 +45,8 @@ bool isImage(const std::string& bytes, const std::string& good) {
     return !bytes.empty() && size(bytes) == size(good);
 }
 
-/// Whether it is a complete report. Values may differ: times vary, and an input that could not be read is
-/// missing.
+/// Whether `bytes` are a complete report. Values may differ: times vary, and an input that could not be read
+/// is missing.
 bool isReport(const std::string& bytes, const std::string& good) {
     const auto report = nlohmann::json::parse(bytes, nullptr, false);
     const auto like = nlohmann::json::parse(good);

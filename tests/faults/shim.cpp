@@ -1,5 +1,5 @@
-// Is loaded before the C library (LD_PRELOAD), and lets the n-th call of a kind fail, or kills the program
-// there.
+// This library is loaded before the C library (LD_PRELOAD). It makes the n-th call of a kind fail, or kills
+// the program at that call.
 //
 //   MPM_FAULT=KIND:N      the N-th call fails; KIND:N+ that call and all later calls, as on a full disk
 //   MPM_FAULT_UNDER=DIR   only files below DIR and allocations count
@@ -34,7 +34,7 @@ namespace {
 using namespace faults;
 
 constexpr int kMostFiles = 4096;
-std::atomic<bool> g_ours[kMostFiles];  ///< by descriptor
+std::atomic<bool> g_ours[kMostFiles];  ///< by descriptor: whether calls on it count
 
 bool oursByNumber(int file) {
     return file >= 0 && file < kMostFiles && g_ours[file];
@@ -82,7 +82,7 @@ ssize_t readBy(int file, const Do& work) {
     return work();
 }
 
-/// Calls `work(count)`, which writes `count` bytes, or fails.
+/// Calls `work(count)`, which writes `count` bytes. If a fault is due, writes fewer bytes or fails instead.
 template <class Do>
 ssize_t writeBy(int file, size_t count, const Do& work) {
     if (!oursByNumber(file)) return work(count);

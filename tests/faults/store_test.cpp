@@ -49,7 +49,7 @@ TEST(StoreFaults, WhatItSaidIsKeptIsThere) {
     const TempFolder folder;
     fs::create_directories(folder / "work");
     ASSERT_EQ(runWith(first, "", folder / "work").status, 0);
-    // The very first run creates the file and begins with batch 0. Later runs continue an existing file.
+    // If no file exists, the program creates it and begins with batch 0; otherwise, it continues the file.
     program.prepare = [&](const fs::path& to, bool old) {
         program.command[2] = old ? std::to_string(kBefore) : "0";
         if (old) fs::copy_file(folder / "work/store.sqlite", to / "store.sqlite");

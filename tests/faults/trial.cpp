@@ -59,7 +59,7 @@ const Excused kExcused[] = {
     {"json_value::destroy", "nlohmann's JSON takes memory in its destructor, which may not throw"},
 };
 
-/// Returns the stack with the names of the program's functions, which it reads from the symbol table.
+/// Returns the stack with the names of the program's functions, taken from the symbol table.
 std::string withNames(const std::string& stack, const std::string& program) {
     std::string offsets;
     std::istringstream lines(stack);
@@ -106,7 +106,7 @@ void readReport(const fs::path& path, Ending& ending) {
                replaced(variable.substr(equals + 1), folder.string()).c_str(), 1);
     }
     setenv("MPM_FAULT", fault.c_str(), 1);
-    // Inputs of the program are in other folders, whose names also begin with mpm-test-, so they count, too.
+    // The program's inputs are in other folders mpm-test-*, and calls on them must count, too.
     setenv("MPM_FAULT_UNDER", (fs::temp_directory_path() / "mpm-test-").c_str(), 1);
     setenv("MPM_FAULT_REPORT", report.c_str(), 1);
     setenv("LD_PRELOAD", MPM_FAULT_SHIM, 1);

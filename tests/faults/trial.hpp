@@ -37,7 +37,7 @@ struct Faulty {
     std::function<void(const std::filesystem::path& folder, bool old)> prepare = {};
     /// Checks the files after a run. Returns a description of the damage; empty if there is none.
     std::function<std::string(const std::filesystem::path& folder, const Ending& ending)> judge = {};
-    std::vector<std::string> leaves = {};       ///< other files may have names that begin so
+    std::vector<std::string> leaves = {};       ///< beginnings of names of other files that may remain
     std::vector<std::string> environment = {};  ///< NAME=VALUE; "@" as in `command`
     std::string prefix = "mpm: ";               ///< messages of the program begin with this
     bool oneLine = true;                        ///< a failure gives a single message, except warnings

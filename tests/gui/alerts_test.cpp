@@ -65,8 +65,8 @@ void AlertsTest::thresholdsArePercent() {
     QCOMPARE(page.rules()[0].toHour, 24);
 }
 
-/// The form cannot offer a region of another source, and has no class for a share: the rule must keep its
-/// values. If a region of the rule is renamed, the rule gets the new name.
+/// Here, the form offers neither regions of other sources nor shares of classes: a rule with them must keep
+/// its values. If a region of the rule is renamed, the rule gets the new name.
 void AlertsTest::rulesKeepWhatTheFormLacks() {
     using mpm::pipeline::AlertRule;
     AlertRule rule;
@@ -76,7 +76,7 @@ void AlertsTest::rulesKeepWhatTheFormLacks() {
     AlertPage page({rule}, {QStringLiteral("Door")}, {}, {});
     page.findChild<QCheckBox*>()->click();
     QCOMPARE(page.rules()[0].region, std::string("Gate"));
-    page.renameRegion("Gate", "Entry", "yard", false);  // the rule is for all sources; one still has a Gate
+    page.renameRegion("Gate", "Entry", "yard", false);  // another source still has a Gate
     QCOMPARE(page.rules()[0].region, std::string("Gate"));
     page.renameRegion("Gate", "Entry", "yard", true);
     page.findChild<QCheckBox*>()->click();

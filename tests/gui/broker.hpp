@@ -34,7 +34,7 @@ public:
         : m_port(freePort()), m_config(folder + QStringLiteral("/mosquitto-%1.conf").arg(m_port)) {
         QFile file(m_config);
         file.open(QIODevice::WriteOnly);
-        // Run by root, the broker would change to a user who may not read here.
+        // Without `user root`, a broker that root runs would change to a user who may not read this folder.
         file.write(QStringLiteral("listener %1 127.0.0.1\nuser root\n%2\n").arg(m_port).arg(more).toUtf8());
     }
     ~Broker() { stop(); }
@@ -100,7 +100,7 @@ private:
     QByteArray m_said;
 };
 
-/// Accepts a client, then sends a message that it did not ask for, of the largest size that MQTT allows.
+/// Accepts a client, then sends an unrequested message of the largest size that MQTT allows.
 class FloodingBroker {
 public:
     FloodingBroker() {
@@ -160,7 +160,7 @@ public:
 
 private:
     QByteArray m_received;
-    QTcpServer m_server;  // last member: its connections end first
+    QTcpServer m_server;  // last member, so it is destroyed first and ends its connections
 };
 
 }  // namespace mpm::gui::test

@@ -1,5 +1,5 @@
-// Runs a day and a night through the window. The panel and the exports are compared with values that the test
-// computes from the stored rows, and the rows with the token counts of a second network.
+// Runs a day and a night through the window. Compares the panel and the exports with values that are computed
+// from the stored rows, and the rows with the token counts of a second network.
 #include <QFile>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -158,7 +158,7 @@ void CycleTest::streetThroughDayAndNight() {
     options.source = QStringLiteral("demo");
     options.dayCycle = kFramesPerDay;
     is.open(options);
-    is.window->views()->showView(QStringLiteral("overlay"));  // needs a single run per frame
+    is.window->views()->showView(QStringLiteral("overlay"));  // this view runs the network once per frame
     // Runs for at least a day in the scene. A slow machine measures few frames a day, so it needs more days.
     const auto& seen = is.window->models().statistics.statistics();
     QTRY_VERIFY_WITH_TIMEOUT(is.last && is.last->frame.number > kFramesPerDay &&

@@ -31,7 +31,7 @@ private slots:
     void unitStartsTheProgramThatIsInstalled();
     void unitsAreUnderstoodAndHardened();
     void translationIsThere();
-    void windowSpeaksFrench();  // last: a translator stays
+    void windowSpeaksFrench();  // last, because the translator stays
 };
 
 void DesktopTest::everythingHasANameForScreenReaders() {

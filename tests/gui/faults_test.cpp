@@ -164,7 +164,8 @@ void FaultsTest::storeThatIsLockedLosesNothing() {
     QCOMPARE(qint64(kept.count(kept.source(source.toStdString()))), measured);
 }
 
-/// The locked store is reported even if no reading waits: here the removal of an event fails.
+/// The program reports a locked store even if no reading waits to be stored: here, an event cannot be
+/// removed.
 void FaultsTest::storeThatIsLockedWithoutReadings() {
     const QString path = store();
     Engine engine(path);
@@ -191,7 +192,8 @@ void FaultsTest::storeThatIsLockedWithoutReadings() {
 void FaultsTest::diskThatIsFullLosesNothingCommitted() {
     QProcess process;
     // 400 blocks of 512 bytes are enough for the tables and some readings. A write beyond them fails as on a
-    // full disk. The journal is full before the store: SQLite copies it into the store and empties it.
+    // full disk. The journal reaches the limit before the store: SQLite copies it into the store and empties
+    // it.
     process.start(QStringLiteral("sh"),
                   {QStringLiteral("-c"),
                    QStringLiteral("ulimit -f 400; trap '' XFSZ; exec \"$0\" --headless --profile full "
@@ -247,7 +249,7 @@ void FaultsTest::wrongModelsAreRefused() {
     QRandomGenerator random(7);
     for (int i = 0; i < 6; ++i) {
         QByteArray damaged = i < 3 ? whole.left(whole.size() * (i + 1) / 4) : whole;
-        for (int byte = 0; i >= 3 && byte < 400; ++byte)  // in the graph's first part, which has the shape
+        for (int byte = 0; i >= 3 && byte < 400; ++byte)  // damages the first part, which has the shape
             damaged[random.bounded(4000)] = char(random.bounded(256));
         const QString path = m_sandbox.path(QStringLiteral("wrong%1.onnx").arg(i));
         QFile file(path);

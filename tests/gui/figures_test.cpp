@@ -102,8 +102,8 @@ void FiguresTest::dayAndNightComeFromTheStore() {
     QTRY_VERIFY_WITH_TIMEOUT(days() >= before, test::patience(10'000));
 }
 
-/// OpenCV's importer explains a rejected file in many lines, and its message for a damaged file could be
-/// mistaken for that for an export. So the monitor reads the file itself, and shows the reason once.
+/// OpenCV's importer explains a rejected file in many lines, and its message for a damaged file resembles the
+/// message for an export. So the monitor reads the file itself, and shows the reason once.
 void FiguresTest::rejectedExportIsExplainedOnce() {
     m_is->open();
     QVERIFY(m_is->next());

@@ -165,11 +165,12 @@ void HeadlessTest::storeOfAnUnreleasedVersionIsSetAside() {
     const auto rows =
         kept.measurements(kept.source(source.toStdString()), {}, mpm::pipeline::Millis(1LL << 45));
     QVERIFY(rows.size() >= 3);
-    QCOMPARE(rows.back().stageTokens.size(), size_t(1));        // the schedule and
-    QVERIFY(rows.back().phase == mpm::pipeline::Phase::Night);  // the night rule of the settings apply
+    QCOMPARE(rows.back().stageTokens.size(), size_t(1));        // the schedule of the settings applies
+    QVERIFY(rows.back().phase == mpm::pipeline::Phase::Night);  // the night rule of the settings applies
 }
 
-// The program keeps trying a camera that does not answer, so it names the source only when --after ends.
+// The program keeps trying a camera that does not answer. It reports the source only when the time of --after
+// is over.
 void HeadlessTest::sourceWithoutMeasurementIsNamed() {
     const Outcome outcome = test::run(
         QStringLiteral(MPM_MONITOR),

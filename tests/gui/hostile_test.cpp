@@ -21,8 +21,8 @@ using mpm::pipeline::AlertRule;
 
 namespace {
 
-/// Encodes a length-delimited protobuf field. Appended to an ONNX file, a metadata field replaces an earlier
-/// value of the same key.
+/// Encodes a length-delimited protobuf field. If a metadata field is appended to an ONNX file, the field
+/// replaces an earlier value of the same key.
 QByteArray field(char tag, const QByteArray& bytes) {
     QByteArray head(1, tag);
     for (auto size = static_cast<quint64>(bytes.size());; size >>= 7) {

@@ -1,5 +1,5 @@
 // Checks the monitor's files after a signal ended it during a write: SIGKILL, SIGTERM, or SIGKILL to the
-// process group. MPM_KILL_ROUNDS sets the rounds for each (10).
+// process group. MPM_KILL_ROUNDS sets the number of rounds for each signal (default 10).
 #include <unistd.h>
 #include <algorithm>
 
@@ -27,7 +27,7 @@ using mpm::pipeline::Millis;
 namespace {
 
 constexpr int kBatch = 7;     // readings of a transaction
-constexpr int kRecent = 400;  // entries that make the settings a file of several blocks
+constexpr int kRecent = 400;  // so many entries that the file of settings has several blocks
 const QString kSource = QStringLiteral("camera");
 
 int killRounds() {
@@ -144,7 +144,7 @@ void KillTest::writerEndsInTheMiddle() {
         QCOMPARE(rows.size() % kBatch, std::size_t(0));  // no transaction is stored in part
         QVERIFY2(batches == promised || batches == promised + 1, qPrintable(QString::number(batches)));
         // The store has the events that the child printed, in the order of writing, even if the clock was
-        // set. Each round may lack the last event.
+        // changed. In each round, the last event may be missing.
         auto events = store.newestEvents(INT32_MAX);
         std::sort(events.begin(), events.end(), [](const auto& a, const auto& b) { return a.id > b.id; });
         const auto numberOf = [](const auto& stored) { return std::stoi(stored.event.text.substr(8)); };

@@ -230,7 +230,7 @@ void LocaleTest::peopleReadTheirOwnNumbers() {
     }
 }
 
-// Sets the locale before the application is made, which takes the locale from the environment.
+// Sets the locale first, because the constructor of QApplication takes it from the environment.
 static int runWithCommas(int argc, char** argv) {
     const mpm::test::CommaLocale comma;
     return mpm::gui::test::runAll<QApplication, LocaleTest>(argc, argv);

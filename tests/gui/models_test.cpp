@@ -260,7 +260,7 @@ void ModelsTest::hourMapMarksWhatStandsOut() {
     QCOMPARE(HourMap(data, luminance.curves[0].of).at(3, 18).mean, 0.75);
     hours.resize(3 * 24);
     data.setHistory(history);
-    QVERIFY(!HourMap(data, tokensCurve().of).at(1, 3).usual);  // three days are no baseline
+    QVERIFY(!HourMap(data, tokensCurve().of).at(1, 3).usual);  // three days are too few
     QVERIFY(HourMap().empty());
 }
 

@@ -114,7 +114,8 @@ void MomentsTest::theOldestGo() {
     kept.setSettings({false, 1, 30});
 }
 
-/// Sixty images would exceed the limit. They replace each other, so the older image must not be deleted.
+/// Adds sixty images of the same time. Together they would exceed the limit, but each replaces the previous
+/// image, so the older image must not be deleted.
 void MomentsTest::aReplacedImageCountsOnce() {
     test::Sandbox sandbox;
     const QString folder = sandbox.path(QStringLiteral("images")), source = QStringLiteral("yard");
@@ -215,7 +216,7 @@ void MomentsTest::timelineShowsTheMoment() {
 }
 
 /// A click in the timeline shows the stored image, and new frames do not replace it. Left and Right show the
-/// previous and next image, Now the live image.
+/// previous and next image, the button *Now* the live image.
 void MomentsTest::lookingBack() {
     test::WindowFixture is;
     const qint64 now = QDateTime::currentMSecsSinceEpoch();

@@ -30,7 +30,7 @@ private slots:
     void longNamesEndInAnEllipsis();
     void fitsInFrench_data() { fits_data(); }
     void fitsInFrench();
-    void sourcesSpeakFrench();  // last: a translator stays
+    void sourcesSpeakFrench();  // last, because the translator stays
 
 private:
     MainWindow& window() { return *m_is->window; }

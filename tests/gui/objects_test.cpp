@@ -94,7 +94,7 @@ void ObjectsTest::nothingIsFollowedUnlessItIsWanted() {
 }
 
 /// The second run continues with the identities of the first. Objects that move are forgotten after a day, so
-/// both runs are repeated if the clock was set between them.
+/// both runs are repeated if the clock was changed between them.
 void ObjectsTest::aRestartKeepsIdentities() {
     const QString source = m_sandbox.film(4, 0);
     const auto offset = [] {
@@ -160,7 +160,7 @@ void ObjectsTest::anAlertHasACutOut() {
     QCOMPARE(setup.services.imageOf(source, notice.time.toMSecsSinceEpoch()), QString());
 }
 
-/// Both objects fulfil the rule in the same frame. The rule's pause of a minute applies to each separately.
+/// Both objects fulfil the rule in the same frame, so the rule's pause of a minute delays neither alert.
 void ObjectsTest::eachObjectRaisesItsOwnAlert() {
     const QString source = m_sandbox.film(4, 0);
     test::Setup setup(m_sandbox, QStringLiteral("each"));

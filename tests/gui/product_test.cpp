@@ -118,7 +118,7 @@ void ProductTest::comparisonsBelongToTheirConditions() {
     HeaderBar header;
     header.setAnalysis(*changed[2]);
     QVERIFY(textsOf(header).contains(QStringLiteral("all tokens → reuse")));
-    // While reuse is suspended, the frame merges, so the conditions of the comparison are others.
+    // While reuse is suspended, the frame merges, so the comparison has other conditions.
     header.setAnalysis(*analysisWith(model, {2, 5}, 56, ReuseState::Suspended));
     QVERIFY(textsOf(header).contains(QStringLiteral("all tokens → merged")));
     QVERIFY(!(conditionsOf(*analysisWith(model, {2, 5}, 56, ReuseState::Suspended)) ==

@@ -18,7 +18,7 @@ namespace mpm::gui {
 
 using mpm::test::AddressForm;
 
-/// While an object exists, redirects standard error (of libraries too) to a file.
+/// While an object of this class exists, standard error (also of libraries) goes to a file.
 class ErrorOutput {
 public:
     explicit ErrorOutput(const QString& file) : m_file(file), m_before(dup(STDERR_FILENO)) {
@@ -43,7 +43,8 @@ private:
 /// Returns false, and prints the form and the place, if the text contains a secret of the form.
 inline bool hides(const AddressForm& form, const QByteArray& text, const char* place) {
     for (const std::string& secret : form.secrets) {
-        // Other secrets could also occur in a host, a path or a word of the program.
+        // Skips secrets without "Zq9", because they could also occur in a host, a path or a word of the
+        // program.
         if (secret.find("Zq9") == std::string::npos) continue;
         if (!text.contains(secret.c_str()) && !text.toLower().contains(QByteArray(secret.c_str()).toLower()))
             continue;

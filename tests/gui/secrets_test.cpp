@@ -1,5 +1,5 @@
 // Opens every form of an address, and searches all outputs of the monitor and of mpm for its secrets. Must be
-// run inside `dbus-run-session`; the test starts a keychain and plays the desktop.
+// run inside `dbus-run-session`: the test starts a keychain and a notification daemon.
 
 #include <QComboBox>
 #include <QDBusConnection>
@@ -130,7 +130,7 @@ void SecretsTest::everyFormThroughEveryService() {
             const mpm::pipeline::Address address(form.text);
             engine.openSource(address, nameFor(address, engines, engine));
             services.sourceOpened(engine);
-            // Has the effects of a frame: a stored reading, a report, a recording.
+            // Does the same as a frame: stores a reading, sends a report, starts a recording.
             mpm::pipeline::Measurement measurement;
             measurement.tokensIn = 4;
             engine.recorder().add(measurement);

@@ -1,4 +1,4 @@
-// Services: alerts, masks, videos. Must be run inside `dbus-run-session`, because a test plays the desktop.
+// Services: alerts, masks, videos. Must be run inside `dbus-run-session`: a test runs a notification daemon.
 #include <QDBusConnection>
 #include <QDir>
 #include <QElapsedTimer>
@@ -246,7 +246,7 @@ void ServicesTest::recordingsOfLargeFramesAreNotShort() {
     QCOMPARE(int(film.get(cv::CAP_PROP_FRAME_WIDTH)), VideoRecorder::kWidest);
 }
 
-/// After an outage of hours, writing the same image for all that time would take minutes.
+/// An outage is short in a video, because writing the same image for hours would take minutes.
 void ServicesTest::anOutageIsShortInARecording() {
     VideoRecorder recorder(std::chrono::milliseconds(500));
     QSignalSpy finished(&recorder, &VideoRecorder::finished);
@@ -287,7 +287,7 @@ void ServicesTest::aRecordingThatFailsStopsNoLaterOne() {
     QVERIFY(!setup.services.recording(setup.engine));
 }
 
-/// A single reading fulfils all rules. The event loop must handle other events between their actions.
+/// A single reading fulfils all rules. The event loop must handle other events between the rules' actions.
 void ServicesTest::manyAlertsAtOnceLeaveTheWindowTime() {
     test::Setup setup(m_sandbox, QStringLiteral("many"));
     WatchSettings watch;

@@ -105,7 +105,7 @@ void TimelineTest::followsPansAndZooms() {
     QVERIFY(view->following());
     QCOMPARE(view->to() - view->from(), 60'000);
     const qint64 to = view->to();
-    QTRY_VERIFY(view->to() != to);  // earlier, if the clock was set back  // follows new readings
+    QTRY_VERIFY(view->to() != to);  // follows new readings; earlier if the clock was set back
     const QPoint middle = view->rect().center();
     QTest::mousePress(view, Qt::LeftButton, {}, middle);
     QTest::mouseMove(view, middle + QPoint(100, 0));
@@ -143,11 +143,11 @@ void TimelineTest::standsStillWhilePaused() {
     QCOMPARE(view->to() - view->from(), 60'000);
     QCOMPARE(view->to(), to);
     m_is->window->front().setPaused(false);
-    QTRY_VERIFY(view->to() != to);  // earlier, if the clock was set back
+    QTRY_VERIFY(view->to() != to);  // `to` is earlier if the clock was set back
 }
 
-/// Five readings a second, with a gap of eight seconds in the middle. Slow readings may be farther apart and
-/// are joined, but here the gap must be drawn.
+/// Five readings a second, with a gap of eight seconds in the middle that the curve must show. Slow readings
+/// may be farther apart, and the curve joins them.
 void TimelineTest::showsGaps() {
     TimelineData data;
     const auto add = [&data](qint64 from, qint64 to, qint64 step) {

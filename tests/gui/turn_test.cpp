@@ -54,7 +54,7 @@ struct Sharing {
 
 }  // namespace
 
-/// A rare source is not served before a frequent one that has waited longer.
+/// If a frequent source has waited longer than a rare source, the frequent source is next.
 void TurnTest::theLongestWaitIsNext() {
     const auto at = Sharing::at;
     Turn frequent, rare;

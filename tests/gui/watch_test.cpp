@@ -128,7 +128,7 @@ void WatchTest::regionDrawnOnTheImageIsMeasured() {
     clickAt(0.2, 0.2);
     QTest::keyClick(view, Qt::Key_Escape);
     QCOMPARE(window().models().regions.rowCount(), 1);
-    m_is->open();  // comes back
+    m_is->open();  // the region is restored
     QCOMPARE(window().models().regions.rowCount(), 1);
     const AnalysisPtr again = m_is->nextWhere([](const Analysis& a) { return !a.regions.empty(); });
     QVERIFY(again);
@@ -337,7 +337,7 @@ void WatchTest::coloursForColourBlindEyes() {
     QVERIFY(safe != before);
     QVERIFY(window().views()->controls().outlines());
     m_is->window->close();
-    m_is->open();  // comes back
+    m_is->open();  // the settings are restored
     QVERIFY(m_is->next());
     QVERIFY(window().models().legend.palette() == safe);
 }

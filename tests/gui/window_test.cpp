@@ -1,4 +1,4 @@
-// The window used as by hand: every action is checked by the effect on the next frame or the stored row.
+// Uses the window like a user, and checks the effect of each action on the next frame or the stored row.
 #include <atomic>
 
 #include <QComboBox>
@@ -30,7 +30,7 @@ using namespace mpm::gui;
 
 namespace {
 
-/// On the page of a level: night below, day above.
+/// Returns the boxes on the page of a level: the threshold of night, then that of day.
 QList<QDoubleSpinBox*> thresholdsOf(const DayNightDialog& dialog, const QString& level) {
     for (const LevelBar* bar : dialog.findChildren<LevelBar*>())
         if (bar->accessibleName() == level) return bar->parentWidget()->findChildren<QDoubleSpinBox*>();
@@ -106,7 +106,7 @@ void WindowTest::presetsSetTheSchedule() {
     for (QToolButton* button : m_is->window->sidebar()->schedule()->findChildren<QToolButton*>())
         if (button->text().startsWith(QStringLiteral("None"))) QTest::mouseClick(button, Qt::LeftButton);
     QCOMPARE(m_is->window->models().statistics.statistics().day().kept.count(),
-             0);  // another schedule, another mean
+             0);  // another schedule begins new means
     const AnalysisPtr all = m_is->nextWhere([](const Analysis& a) { return a.schedule.empty(); });
     QVERIFY(all);
     QCOMPARE(all->tokensKept(), all->tokensIn());
@@ -217,7 +217,7 @@ void WindowTest::settingsComeBack() {
     QCOMPARE(m_is->window->views()->shown(), int(viewKeys().indexOf(QStringLiteral("overview"))));
 }
 
-/// A power cut comes without closing the window.
+/// Settings must be written while the window is open, because a power cut does not close the window.
 void WindowTest::settingsAreWrittenSoon() {
     m_is->open();
     m_is->window->setInterval(7'000);
@@ -301,7 +301,7 @@ void WindowTest::dayAndNightFollowTheRule() {
         [](const Analysis& a) { return a.frame.saturation < 0.1 && a.frame.phase == Phase::Night; }));
     QVERIFY(m_is->nextWhere(
         [](const Analysis& a) { return a.frame.saturation > 0.2 && a.frame.phase == Phase::Day; }));
-    thresholds[1]->setValue(0.1);  // equal: pushed apart, never an invalid rule
+    thresholds[1]->setValue(0.1);  // the dialog makes equal thresholds different, so the rule is valid
     QVERIFY(dialog.rule().grey < dialog.rule().coloured);
     QVERIFY(m_is->next());
 }
@@ -358,7 +358,8 @@ void WindowTest::droppedFilesAreOpened() {
     QVERIFY(m_is->next());  // the previous model continues
 }
 
-/// The network is busy here until the window has answered. If the window waited for it, both would wait.
+/// Here, the network is busy until the window has answered. If the window waited for the network, each would
+/// wait for the other.
 void WindowTest::windowAnswersWhileTheNetworkIsBusy() {
     m_is->open();
     QVERIFY(m_is->next());

@@ -163,8 +163,8 @@ void checkNeighbours(bool half) {
     EXPECT_EQ(cv::norm(quiet.row(3), quiet.row(99), cv::NORM_INF), 0);
 }
 
-// With equal weights, the result is the mean of all values. If the kernel added them in a single chain, the
-// error would be 4e-6.
+// With equal weights, the result is the mean of all values. If the kernel added all values one after another,
+// the error would be 4e-6.
 TEST(Attention, RoundsLittleWithManyKeys) {
     constexpr int kTokens = 4000, kSize = 32;
     const cv::Mat zero = cv::Mat::zeros(kTokens, kSize, CV_32F);
@@ -194,8 +194,8 @@ TEST(Attention, Bf16EqualsF32ButForRounding) {
         checkAttentionBf16(500, 32, ramp(500, step));
 }
 
-// The first keys set the peak that weights are relative to. They may be masked, or have scores far above or
-// below those of the other keys.
+// The first keys determine the peak, and all weights are relative to the peak. The first keys may be masked,
+// or have scores far above or below those of the other keys.
 TEST(Attention, Bf16BeginsWithKeysThatDoNotCount) {
     if (!hasBf16()) GTEST_SKIP() << "this processor multiplies no bf16";
     for (int size : {32, 64, 96, 128}) {

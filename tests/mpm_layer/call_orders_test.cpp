@@ -24,7 +24,7 @@ using Mats = std::vector<cv::Mat>;
 // A layer, with the calls that a network makes.
 class Driven {
 public:
-    /// `among`: constants are passed as inputs, as engines with dynamic shapes do, instead of as blobs.
+    /// If `among`, passes constants as inputs, as engines with dynamic shapes do; otherwise as blobs.
     Driven(const OperatorCase& one, bool among) : m_case(one), m_among(among) {
         cv::dnn::LayerParams params = one.params;
         params.name = "layer";

@@ -17,7 +17,7 @@ EncoderOptions sixBlocks() {
     return o;
 }
 
-/// Returns a model of consecutive segments, between which the constant `added` is added if it is not empty.
+/// Returns a model of consecutive segments. If `added` is not empty, it is added to the tokens in between.
 OnnxModel chainModel(const std::vector<EncoderCase>& segments, int batch, int tokens,
                      const cv::Mat& added = cv::Mat(), bool mapAsOutput = false) {
     const EncoderOptions& o = segments[0].options;
@@ -34,7 +34,7 @@ OnnxModel chainModel(const std::vector<EncoderCase>& segments, int batch, int to
         addEncoder(model, segments[s], inputs, outputs);
         x = outputs[0];
         if (s + 1 == segments.size() || added.empty()) continue;
-        // OpenCV 4.6's sum does not repeat an operand along the batch.
+        // MpmArithmetic, because OpenCV 4.6's sum does not repeat an operand along the batch.
         model.node("MpmArithmetic", {x, "added"}, {"sum" + number}, "mpm");
         model.attribute("operation", std::string("add"));
         x = "sum" + number;
@@ -276,8 +276,8 @@ TEST_F(ChainTest, AttributesThatDoNotFitAreRejected) {
     expectRejection([&] { made([](OnnxModel& m) { m.attribute("map_output", 2); }); }, "map_output");
 }
 
-// Two networks have the same state, as without marks, but are allocated in different threads: a head must not
-// take the backbone of the other thread.
+// Without marks, networks have the same state. Here they are allocated in different threads, so a head must
+// not take the backbone of another thread.
 TEST(NetworkPlace, ThreadsAllocateApart) {
     EncoderConfig config = makeEncoder(sixBlocks()).config;
     NetworkPlace backbone("a"), head("b"), other("c");

@@ -162,8 +162,8 @@ cv::Mat plain(const Problem& p, const Inputs& in) {
     return out;
 }
 
-// Places are rounded to float. Near 97, the rounding error is up to 4e-6 pixels, and neighbouring pixels
-// differ by a few units.
+// The layer rounds places to float. Near 97, the error is up to 4e-6 pixels, and neighbouring pixels differ
+// by a few units, so a sample may differ by about 1e-5.
 constexpr double kTolerance = 3e-5;
 
 Problem randomProblem(std::mt19937& random) {
@@ -192,7 +192,7 @@ TEST(Deformable, EqualsThePlainFormula) {
         const float spread = round % 3 == 0 ? 0.5f : round % 3 == 1 ? 4.0f : 30.0f;
         const Inputs in = inputsOf(p, round, spread);
         const cv::Mat out = run(p, in), expected = plain(p, in);
-        // If all samples are outside, both are zero.
+        // At least 1, because the expected output is zero if all samples are outside.
         const double largest = std::max(1.0, cv::norm(expected.reshape(1, 1), cv::NORM_INF));
         ASSERT_LE(cv::norm(out.reshape(1, 1), expected.reshape(1, 1), cv::NORM_INF), kTolerance * largest);
     }

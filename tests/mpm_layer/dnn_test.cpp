@@ -67,7 +67,7 @@ TEST_F(DnnTest, EveryTapIsAnOutput) {
     }
 }
 
-// If all blocks are global and there are no special tokens, an encoder with windows equals one without.
+// Without special tokens and with only global blocks, windows must not change the results.
 TEST_F(DnnTest, WindowsComeFromAFile) {
     EncoderOptions o = options();
     o.special = 0, o.schedule = {};
@@ -273,7 +273,7 @@ TEST_F(DnnTest, MergeThenRestore) {
 
 TEST_F(DnnTest, MergeHandsOutMapAndCounts) {
     OnnxModel model = mergeRestoreModel(1, {"merged", "map", "counts"}, 2, 30, 16);
-    // All are outputs of the model, because an engine may drop outputs of a layer that nothing uses.
+    // The model outputs all three, because an engine may drop outputs of a layer that nothing uses.
     model.output("merged", {2, -1, 16}).output("map", {2, 30}, true).output("counts", {2}, true);
     cv::dnn::Net net;
     try {

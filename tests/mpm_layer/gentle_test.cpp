@@ -233,7 +233,7 @@ TEST(Gentle, LastKeysAreThoseOfTheBlockBefore) {
         }
 }
 
-/// Returns oddTokens(); for some seeds, all are equal or every second is zero.
+/// Returns oddTokens(). For some seeds, all tokens are equal, or every second token is zero.
 cv::Mat oddCase(unsigned seed) {
     const int count = static_cast<int>(seed % 6 == 0 ? seed / 6 % 4 : 4 + seed * 7 % 29);
     cv::Mat tokens = oddTokens(count, seed);

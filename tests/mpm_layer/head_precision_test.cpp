@@ -14,7 +14,7 @@ protected:
 
     HeadPrecision() { m_options.special = 0, m_options.blocks = 1; }
 
-    /// Returns a model with an encoder, and `head` after it, which reads the tokens "z" [images, kTokens,
+    /// Returns a model of an encoder and `head`. The head reads the encoder's output "z" [images, kTokens,
     /// dim].
     OnnxModel behindEncoder(int images, const std::function<void(OnnxModel&)>& head) const {
         OnnxModel model;
@@ -103,14 +103,14 @@ protected:
         });
     }
 
-    /// Returns "z", the rows that the product computes, and the rows in f32.
+    /// Returns "z", its product with a weight in the encoder's precision ("rows"), and in f32 ("kept").
     std::vector<cv::Mat> rowsOf(const cv::Mat& tokens, Precision precision, bool selects) {
         std::vector<cv::String> names = {"z", "rows", "kept"};
         if (selects) names.push_back("best");
         return run(model(tokens.size[0], selects), tokens, precision, names);
     }
 
-    /// Returns the largest difference between the rows and the rows in f32, relative to the largest value.
+    /// Returns the largest difference between "rows" and "kept", relative to the largest value of "kept".
     double errorOf(Precision precision, bool selects = false) {
         const std::vector<cv::Mat> found = rowsOf(makeBatch(m_options, 1, kTokens, 9), precision, selects);
         return cv::norm(found[1].reshape(1, 1), found[2].reshape(1, 1), cv::NORM_INF) /

@@ -147,8 +147,8 @@ TEST(HostileLayers, AnOrderNamesEveryAxisOnce) {
     EXPECT_EQ(shapesFor(layer, {{0, 3}})[0], toShape({3, 0}));
 }
 
-// OpenCV 4.x passes a vector [3] as a column [3, 1], but allocated the output for [3]. The operator must not
-// write beyond it.
+// OpenCV 4.x allocates the output for a vector [3], but passes the vector as a column [3, 1], so the result
+// has more elements. The operator must not write beyond the output.
 TEST(HostileLayers, OutputsAreNeverOverrun) {
     const cv::Ptr<Layer> layer = make("MpmArithmetic");
     const Sizes vector = {3}, row = {1, 3};
@@ -209,7 +209,6 @@ TEST(HostileLayers, BlobsOfAnotherType) {
     EXPECT_NO_THROW(restoreAt(4));
 }
 
-// A computed weight may have another shape and other values in the next forward.
 TEST(HostileLayers, NaNIsNotLost) {
     const float nan = std::nanf("");
     const auto first = [](const char* type, const LayerParams& params, const std::vector<cv::Mat>& in) {
@@ -242,6 +241,7 @@ TEST(HostileLayers, ProductsWithoutDepth) {
     EXPECT_NO_THROW(shapesFor(make("MpmConvTranspose", overlapping), {{1, 3, 0, 3}, {32, 3}}));
 }
 
+// A computed weight may have another shape and other values in the next forward.
 TEST(HostileLayers, ComputedWeightsAreNotRemembered) {
     const cv::Ptr<Layer> layer = make("MpmLinear");
     for (const auto& [depth, columns, value] :

@@ -23,8 +23,8 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 const int kI8Sizes[] = {1,  2,  3,  4,  5,  7,  8,  11,  12,  13,  15, 16,
                         17, 31, 32, 33, 47, 48, 49, 191, 192, 193, 257};
 
-/// Rows as quads. The memory behind them has noise, which must not change a result. If given, `least` is a
-/// lower bound of the values.
+/// Rows as quads. The memory after each row has noise, which must not change a result. If `least` is set, it
+/// is a lower bound of the values.
 struct Quads {
     explicit Quads(const cv::Mat& rows, std::optional<float> least = std::nullopt)
         : stride(paddedStride(quadsOf(rows.cols))),

@@ -339,7 +339,7 @@ void expectRejection(const Body& body, const std::string& word) {
     }
 }
 
-// Creates segments with these ranges of a chain of 6 blocks, as a network that is read does.
+// Creates the segments of a chain of 6 blocks, as if a network with these ranges of blocks were read.
 void readChain(const std::vector<cv::Range>& ranges) {
     const EncoderCase whole = makeEncoder(small());
     std::list<NetworkPlace> places;

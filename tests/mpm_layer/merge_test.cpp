@@ -49,8 +49,8 @@ void checkShape(const cv::Mat& tokens, const Merged& merged, int special) {
         EXPECT_TRUE(sameBits(merged.tokens.row(s), tokens.row(s)));
 }
 
-// Partners must equal the oracle's unless similarities are nearly equal (margin). If all partners are equal,
-// means must be equal, too.
+// If the oracle's two best similarities are not nearly equal (margin), partners must equal the oracle's. If
+// all partners are equal, means must be equal, too.
 void checkAgainstOracle(const cv::Mat& tokens, const Merged& merged, int special) {
     const Rows rows = toRows(tokens.rowRange(special, tokens.rows));
     const OracleMerge expected = oracleMerge(rows);

@@ -62,8 +62,8 @@ void checkRows(const cv::Mat& tokens, const std::vector<int>& nearest, int step)
             << "row " << i << " of " << tokens.rows << " x " << tokens.cols;
 }
 
-/// Checks the nearest tokens. If there are few tokens, the call also has narrower and wider tokens, because
-/// few narrow rows are compared without a screen.
+/// Checks the nearest tokens. Few narrow rows are compared without a screen. So if there are few tokens, also
+/// passes narrower and wider tokens in the same call.
 void checkEveryRow(const cv::Mat& tokens, int step = 1) {
     if (tokens.rows > 500) return checkRows(tokens, nearestNeighbours({viewOf(tokens)})[0], step);
     const cv::Mat narrow = tokens.colRange(0, std::min(tokens.cols, 64));

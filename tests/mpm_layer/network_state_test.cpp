@@ -103,7 +103,7 @@ cv::Mat firstFrame(int batch, unsigned seed) {
     return makeBatch(backboneOptions(), batch, kTokens, seed);
 }
 
-/// Runs `body` in a new thread. It has no other network, as if the process had none.
+/// Runs `body` in a new thread, in which networks of other threads have no effect.
 template <class Body>
 auto inNewThread(const Body& body) {
     return std::async(std::launch::async, body).get();

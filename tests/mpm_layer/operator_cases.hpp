@@ -36,7 +36,7 @@ inline cv::dnn::DictValue listOf(const Sizes& sizes) {
     return cv::dnn::DictValue::arrayInt(sizes.data(), static_cast<int>(sizes.size()));
 }
 
-/// Attributes: text, and numbers (a list of a single element is a number).
+/// Attributes with a text, and attributes with numbers: a list, or a number if the list has a single element.
 struct Attributes {
     std::vector<std::pair<std::string, std::string>> words;
     std::vector<std::pair<std::string, Sizes>> numbers;

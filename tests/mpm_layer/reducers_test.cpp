@@ -33,7 +33,7 @@ StageContext contextOf(const cv::Mat& tokens, int special, int block, int stage,
 }
 
 // ToMe as published: each token at an even position has an edge to the most similar token at an odd position
-// (counting special tokens), and the `edges` best edges merge. Ids: unmerged sources, then targets.
+// (counting special tokens). The `edges` best edges merge. Unmerged sources get the first ids, then targets.
 std::vector<int> plainBipartite(const Rows& image, int special, int edges) {
     struct Edge {
         double similarity;

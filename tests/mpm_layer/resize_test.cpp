@@ -48,7 +48,7 @@ cv::Mat run(const Shape& s, bool argmax, bool alignCorners, const cv::Mat& input
     return floats;
 }
 
-/// An infinite score stays infinite between equal scores, and if the second sample has weight 0.
+/// If both samples are the same infinity, or the second sample has weight 0, the result must not become NaN.
 TEST(Resize, InfiniteScoresStay) {
     const float inf = std::numeric_limits<float>::infinity();
     const Shape same{1, 1, 1, 3, 1, 3}, wider{1, 1, 1, 2, 1, 8}, taller{1, 1, 2, 1, 8, 1};

@@ -93,7 +93,7 @@ TEST(ReuseAdversary, LightThatIsSwitchedOnAndACutAreFullForwards) {
     }
 }
 
-// The first difference between two frames may be noise or a change. Only further frames show which.
+// The difference of the first two frames may be noise or a change, so the second frame must be full.
 TEST(ReuseAdversary, AChangeInTheSecondFrameIsNoNoise) {
     Scene scene;
     for (int t = 1; t < kMany; ++t)  // neighbours are alike, as in images

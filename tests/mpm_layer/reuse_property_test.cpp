@@ -17,8 +17,8 @@ private:
     std::mt19937 m_random;
 };
 
-// Sets a random grid of windows; some are padded. It has at least 20 tokens, because with fewer tokens a
-// frame would often have no change.
+// Sets a random grid of windows; some windows are padded. The grid has at least 20 tokens, because with fewer
+// tokens a frame would often have no change.
 void divideAtRandom(EncoderOptions& o, Dice& dice) {
     do {
         o.window = {1 + dice.below(7), 1 + dice.below(7)};
@@ -59,7 +59,7 @@ Reuse randomReuse(Dice& dice) {
     return reuse;
 }
 
-// Returns the next frame of a stream. Sometimes the frame is equal, sometimes all of it may change.
+// Returns the next frame of a stream. Sometimes the frame stays the same, sometimes all tokens may change.
 cv::Mat nextFrame(const EncoderOptions& o, const cv::Mat& frame, Dice& dice) {
     const int tokens = frame.size[1] - o.specialRows() - o.trailing;
     if (dice.oneIn(4)) return frame;
@@ -231,7 +231,8 @@ TEST(ReuseProperty, StreamsDoNotDependOnTheirBatch) {
     cv::setNumThreads(threads);
 }
 
-// Compares the windows without changed tokens, in a tap before the first global block.
+// Compares outputs `seen` before the first global block with those of a full forward. Skips windows with
+// changed tokens.
 void expectUntouchedWindows(const EncoderOptions& o, const cv::Mat& seen, const cv::Mat& whole,
                             const std::set<int>& touched) {
     const int across = (o.grid.width + o.window.width - 1) / o.window.width;
@@ -277,7 +278,7 @@ TEST(ReuseProperty, WindowsWithoutChangeAreThoseOfAFullForwardBeforeTheFirstGlob
     EXPECT_GT(partial, 200);
 }
 
-// The schedule has no effect unless the stream is suspended.
+// The schedule has an effect only in a suspended stream, and this stream is never suspended.
 TEST(ReuseProperty, TheScheduleIsNotUsed) {
     Dice dice(7);
     const EncoderOptions o = options();

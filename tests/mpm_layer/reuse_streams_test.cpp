@@ -193,7 +193,7 @@ TEST(Reuse, TheDriftOfAChainIsThatOfItsOutput) {
     EXPECT_GT(most, 1e-3);
 }
 
-// Operators of the C interface have no engine that allocates them. Only marks show which form a network.
+// No engine allocates the operators of the C interface. Only marks show which operators form a network.
 TEST(Reuse, ADecoderFollowsOnlyIfItsNetworkIsCertain) {
     EncoderOptions o = options(), after = options([](auto&p) { p.blocks = 2, p.seed = 9, p.schedule = {}; });
     const EncoderCase encoder = makeEncoder(o);
@@ -208,7 +208,7 @@ TEST(Reuse, ADecoderFollowsOnlyIfItsNetworkIsCertain) {
         second.see(first.see(next)[0]);
         EXPECT_EQ(first.state(), ReuseState::Partial);
         EXPECT_EQ(second.state(), marked ? ReuseState::Partial : ReuseState::Off);
-        second.see(next);  // the encoder does not run before
+        second.see(next);  // without running the encoder before
         EXPECT_EQ(second.state(), ReuseState::Off);
     }
 }

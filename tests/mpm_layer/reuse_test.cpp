@@ -23,7 +23,7 @@ TEST(Reuse, FullForwardsEqualTheEncoderWithoutMerging) {
 }
 
 // In an encoder of a single block, keys and values depend only on the input tokens. So computed rows have the
-// bits of a full forward, and other rows keep theirs.
+// bits of a full forward, and rows that are not computed keep the bits of the previous frame.
 TEST(Reuse, RowsComputedAgainAttendToAllThatIsRemembered) {
     for (Precision precision : precisions()) {
         for (EncoderOptions o : allKinds()) {
@@ -208,7 +208,7 @@ TEST(Reuse, TokensThatStopChangingAreComputedAgainSoonAndThenRarely) {
     for (int f = 0; f < 20; ++f)
         camera.see(frame);
     std::vector<int> again(kTokens),
-        soon(kTokens);  // frames in which a token is refreshed, after the movement
+        soon(kTokens);  // `again` counts refreshes of each token from frame 6 on, `soon` until frame 13
     for (int f = 0; f < 30; ++f) {
         // Four tokens change for six frames. Other tokens take turns, so that in each frame a token stops.
         frame =
@@ -301,7 +301,7 @@ TEST(Reuse, NoiseIsEstimatedAndObjectsAreSeenThroughIt) {
     }
 }
 
-// Noise grows with light, which no single element of a token shows. A difference that is noise in the
+// Noise grows with light, but no single element of a token measures light. A difference that is noise in the
 // brightest tokens must count as a change in the darkest tokens.
 TEST(Reuse, NoiseThatGrowsWithLightIsLearned) {
     const EncoderOptions o = options([](auto& p) { p.heads = 3, p.headSize = 32, p.hidden = 64; });

@@ -51,7 +51,7 @@ TEST(Tiles, AttentionTakesValuesAsColumns) {
     EXPECT_FALSE(takesValuesAsColumns(80));
 }
 
-/// Returns the number of tile products in bf16 of an encoder in int8. Its products with weights are in int8.
+/// Returns the number of bf16 tile products of an encoder in int8: those of attention.
 long pairTilesInI8(int headSize) {
     EncoderOptions options;
     options.blocks = 1, options.heads = 2, options.headSize = headSize, options.hidden = 64;

@@ -73,7 +73,7 @@ public:
     };
 
     /// Runs an image [E+N, D]. `imposed` has maps that replace those of some stages. Before the blocks that
-    /// are keys of `injected`, tokens are restored and the values added.
+    /// are keys of `injected`, tokens are restored, the values added, and the sums merged again.
     Output run(Tensor x, Tensor bias, const std::map<int, std::vector<int>>& imposed,
                const std::map<int, Tensor>& injected = {}) const {
         const int special = m_config.specialTokens;
@@ -123,7 +123,8 @@ private:
         return torch::cat({x.slice(0, 0, special), torchMean(x.slice(0, special), map, clusters)});
     }
 
-    // Returns the mean over all image tokens of a cluster. A mean of the previous stage's means would differ.
+    // Returns each cluster's mean over the encoder's input tokens. A mean over the clusters of the previous
+    // stage would differ.
     Tensor meanBias(const Tensor& bias, const Tensor& composed, int clusters) const {
         const int special = m_config.specialTokens;
         const Tensor counts =

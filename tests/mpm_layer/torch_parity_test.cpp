@@ -57,8 +57,8 @@ TEST(TorchParity, OneMergeOnTheSameTokens) {
             const std::vector<int> ours = partners(map), theirs = partners(expected.map);
             for (int i = 0; i < n; ++i) {
                 if (ours[i] == theirs[i]) continue;
-                // Maps may differ only if similarities are nearly equal: those of both candidates, or of a
-                // candidate's partners, must differ by at most 1e-6.
+                // Partners may differ only if similarities are nearly equal: the two best similarities of the
+                // token or of a partner must differ by at most 1e-6.
                 const OracleMerge oracle = oracleMerge(rows);
                 EXPECT_LE(std::min({oracle.margin[i], oracle.margin[ours[i]], oracle.margin[theirs[i]]}),
                           1e-6);

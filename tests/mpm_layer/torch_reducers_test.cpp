@@ -27,7 +27,7 @@ Tensor indices(const std::vector<int64_t>& values) {
 }
 
 // Connects each token at an even position (counting special tokens) with the most similar token at an odd
-// position. `choose` returns how many of the best edges merge. Ids: unmerged sources in order, then targets.
+// position. `choose` returns how many of the best edges merge. Unmerged sources get the first ids.
 template <class Choose>
 Tensor alternating(const Tensor& metric, int special, const Choose& choose) {
     const Tensor unit = metric / metric.norm(2, 1, true),
@@ -46,8 +46,8 @@ Tensor alternating(const Tensor& metric, int special, const Choose& choose) {
     return ids;
 }
 
-// Merges windows of 2x2 tokens if the mean of their six cosines is at least `least`. Ids: merged windows from
-// the most similar on, then the other tokens.
+// Merges windows of 2x2 tokens if the mean of their six cosines is at least `least`. Merged windows get the
+// first ids, from the most similar window on.
 Tensor windows(const Tensor& tokens, cv::Size grid, double least) {
     const int64_t h = grid.height / 2, w = grid.width / 2;
     const Tensor unit = (tokens / tokens.norm(2, 1, true)).reshape({grid.height, grid.width, -1});
@@ -70,7 +70,7 @@ Tensor windows(const Tensor& tokens, cv::Size grid, double least) {
 
 struct Reduction {
     bool proportional = false;
-    /// Returns the cluster ids of the image tokens after a block's attention; undefined if they do not merge.
+    /// Returns the cluster ids of the image tokens after a block's attention; undefined if no tokens merge.
     std::function<Tensor(int block, const Tensor& tokens, const Tensor& keys)> reduce;
 };
 

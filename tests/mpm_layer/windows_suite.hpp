@@ -48,7 +48,7 @@ public:
         }
     }
 
-    // Returns the id of each remaining token, in raster order of the representatives.
+    // Numbers the remaining tokens in raster order of the representatives. Returns the numbers by position.
     std::map<int, int> numbers() const {
         std::map<int, int> numbers;
         for (const Tokens& window : m_image)

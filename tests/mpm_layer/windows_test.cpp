@@ -73,8 +73,8 @@ TEST_P(WindowsTest, OneWindowGivesTheBitsOfAnEncoderWithout) {
     }
 }
 
-// Copies each window of a batch to an image of a larger batch, in the order of the windows; if `back`, the
-// reverse.
+// Copies each window of a batch to an image of a larger batch, in the order of the windows. If `back`, copies
+// the images back to the windows.
 cv::Mat windowsAsImages(const EncoderOptions& o, const cv::Mat& batch, bool back, const cv::Mat& like) {
     const int across = o.grid.width / o.window.width, count = o.specialRows() / std::max(o.special, 1),
               own = o.special + o.window.area(), whole = o.specialRows() + o.grid.area();

@@ -12,11 +12,11 @@ namespace {
 
 const cv::Size kSize(160, 120);
 
-/// Differences from the same frame without a script: the numbers of brighter and darker pixels, and their
-/// share.
+/// Differences between frames with and without a script: the numbers of brighter and of darker channel
+/// values in all frames.
 struct Change {
     int brighter = 0, darker = 0;
-    double most = 0;  ///< largest share of pixels in a frame
+    double most = 0;  ///< largest share of changed values in a frame
 };
 
 Change changeOf(Script script, bool night) {

@@ -36,8 +36,8 @@ public:
     bool forward(const Inferred& inferred, const Node& node);
     /// Moves to an input, `value`, of a node that computes element by element. The input may be broadcast.
     void enter(const Inferred& inferred, int value);
-    /// Moves to input k of a Concat along `part`. The input lacks this part. Returns false if the axes do not
-    /// fit.
+    /// Moves to input k of a Concat along `part`. Each input has a single index of this part. Returns false
+    /// if the axes do not fit.
     bool enterConcat(const Inferred& inferred, const Node& node, size_t k, int part);
 
     /// Returns the flat index of the element at `indices` in a tensor of shape `shape` that is broadcast to
@@ -73,10 +73,10 @@ bool isUniform(const Tensor& t, double& number);
 /// Whether the node only moves or repeats elements, or changes their type.
 bool isMove(const Node& node);
 
-/// Returns the mask that `node` guards, else kAbsent. If the mask hides all keys of a row, a guard makes all
-/// these keys visible. To find such rows, the guard compares the number of hidden or visible keys with a
-/// constant, or tests if all are hidden or any is visible. `hides`: whether true elements of the mask hide
-/// keys, else false elements do.
+/// If `node` is the guard of a mask, returns this mask, else kAbsent. A guard makes all keys of a row visible
+/// if the mask hides all of them. To find these rows, it compares the number of hidden or visible keys with a
+/// constant, or tests if all keys are hidden or any is visible. `hides`: if true, true elements of the mask
+/// hide keys, else false elements do.
 int guardedBy(const Graph& graph, const Inferred& inferred, const Node& node, bool hides);
 
 }  // namespace mpm::models

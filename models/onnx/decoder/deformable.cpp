@@ -197,8 +197,8 @@ private:
         extents[kRow] = level.rows;
         extents[kColumn] = level.columns;
         AxisLayout map(level.node->inputs[0], kMapAxes, extents);
-        // Keeps the match closest to the graph's inputs, the value of all levels: a slice for a single level
-        // may match too.
+        // Goes back as far as possible: the first match may be the slice of a single level, the last match is
+        // the value of all levels.
         do {
             const bool matrix = of(map.value()).rank() == 3;
             const bool fits = matrix && (map.is({{kImage}, {kRow, kColumn}, {kHead, kChannel}}) ||
@@ -257,8 +257,8 @@ private:
                std::abs(factor[0] - 1) < kTolerance && std::abs(factor[1] - 1) < kTolerance;
     }
 
-    // Goes back through a product with, or a division by, a constant that depends only on level and
-    // coordinate.
+    // Moves to the operand of a product with, or a division by, a constant that depends only on level and
+    // coordinate. Changes `factor` by the constant.
     bool divide(AxisLayout& at, double (&factor)[2]) const {
         const Node* node = m_graph.nodeOf(at.value());
         if (!node || node->inputs.size() != 2 || !(node->is("Div") || node->is("Mul"))) return false;
@@ -322,7 +322,7 @@ private:
         return false;
     }
 
-    // Adds the reference points as a constant [1, queries, levels or 1, x and y].
+    // Adds the reference points as a constant [1, queries, levels, x and y], with 1 level if all are equal.
     int reference(Graph& graph) const {
         const bool alike = std::all_of(m_levels.begin(), m_levels.end(), [&](const Level& level) {
             return level.reference == m_levels[0].reference;

@@ -21,11 +21,11 @@ struct Mask {
 struct RowSums {
     double whole, low, high;
 
-    // Whether a condition that changes only at `limit` is true exactly for the fully hidden rows or, if not
-    // `full`, exactly for the other rows.
+    // Whether the condition `holds` separates the fully hidden rows from the others: if `full`, it must be
+    // true only for fully hidden rows, else only for the others. `holds` may change only at `limit`.
     template <class Condition>
     bool tell(const Condition& holds, double limit, bool full) const {
-        const bool inside = limit > low && limit < high;  // then other rows may differ from each other
+        const bool inside = limit > low && limit < high;  // then `holds` may differ between the others
         return !inside && holds(whole) == full && holds(low) != full && holds(high) != full;
     }
 };
@@ -99,10 +99,10 @@ private:
         return tellsRows(value, mask, full);
     }
 
-    // Whether the value is true exactly for the fully hidden rows of the mask or, if not `full`, exactly for
-    // the other rows.
+    // Whether the value separates the fully hidden rows of the mask from the others: if `full`, it must be
+    // true only for fully hidden rows, else only for the others.
     bool tellsRows(int value, const Mask& mask, bool full) const {
-        bool truth = false;  // whether a cast to bool follows: numbers other than 0 are true
+        bool truth = false;  // whether the value is cast to bool: every number but 0 is true
         for (int step = 0; step < kMostSteps; ++step) {
             const Node* node = m_graph.nodeOf(value);
             if (!node || node->inputs.empty()) return false;
@@ -150,8 +150,8 @@ private:
         return false;
     }
 
-    // Describes a value that is, for each row of the mask, the number of hidden (or visible) keys, or whether
-    // all are hidden (or any is visible).
+    // If the value counts the hidden (or visible) keys of each row of the mask, or tells if all keys are
+    // hidden (or any is visible), returns its possible numbers.
     std::optional<RowSums> sumsOf(int value, const Mask& mask) const {
         for (int step = 0; step < kMostSteps; ++step) {
             const Node* node = m_graph.nodeOf(value);
@@ -174,7 +174,7 @@ private:
         return std::nullopt;
     }
 
-    // Returns the value that a chain of casts and inversions begins with, and whether the chain inverts it.
+    // Returns the value at the start of a chain of Casts and Nots, and whether the chain inverts this value.
     std::pair<int, bool> rootOf(int value) const {
         bool flipped = false;
         for (const Node* node = m_graph.nodeOf(value);

@@ -66,8 +66,8 @@ List<int64_t> stridesOf(const Shape& shape);
 /// broadcast axes.
 List<int64_t> broadcastStrides(const Shape& shape, const Shape& target);
 
-/// Returns, for each list of steps, the offset of an element. `position` is the element's position, counted
-/// over the first `axes` axes of `shape`.
+/// Returns the offset of an element for each list of strides in `steps`. `position`: the index of the element
+/// in a tensor that has only the first `axes` axes of `shape`.
 template <typename... Steps>
 inline std::array<int64_t, sizeof...(Steps)> offsetsAt(int64_t position, const Shape& shape, int64_t axes,
                                                        const Steps&... steps) {

@@ -91,13 +91,13 @@ void addBias(Call& c, Tensor& y) {
     }
 }
 
-// Returns how many windows along an axis have their element k in front of this pixel.
+// Along an axis, returns the number of windows whose kernel element k is in front of this pixel.
 int64_t windowsBefore(const Window& w, int axis, int64_t k, int64_t pixel) {
     const int64_t reach = pixel + w.before[axis] - k * w.dilation[axis];
     return reach <= 0 ? 0 : std::min(w.out[axis], (reach - 1) / w.stride[axis] + 1);
 }
 
-// Computes a channel of the result: adds the products of its weights and the channels of its group to `to`.
+// Computes a channel of the result: convolves the input channels of its group, and adds the sums to `to`.
 void addWeighted(const Window& w, int64_t channels, const float* from, const float* weight, float* to,
                  const Deadline& deadline) {
     for (int64_t row = 0; row < channels * w.kernel[0] * w.kernel[1] && !deadline.isOver(); ++row) {

@@ -10,8 +10,8 @@ namespace {
 template <typename Floats>
 constexpr int kLanes = sizeof(Floats) / sizeof(float);
 
-// Vectors with as many integers or doubles as a vector has floats. They are listed, because GCC 12 takes a
-// vector's size for 1 if it depends on a template parameter.
+// Vectors of integers and doubles with as many elements as the vectors of floats. Each size is written out,
+// because GCC 12 makes a vector of 1 element if the size depends on a template parameter.
 typedef uint32_t Bits4 __attribute__((vector_size(16)));
 typedef uint32_t Bits8 __attribute__((vector_size(32)));
 typedef uint32_t Bits16 __attribute__((vector_size(64)));

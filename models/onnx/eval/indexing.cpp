@@ -70,7 +70,7 @@ void gatherElements(Call& c) {
     });
 }
 
-// The rows that N-dimensional indices select: the offset of each row, and the length of all rows.
+// The rows that a GatherND or ScatterND selects: the offset of each row, and the length that all rows have.
 struct Rows {
     std::vector<int64_t> starts;
     int64_t length = 1;

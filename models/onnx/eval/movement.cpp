@@ -249,7 +249,7 @@ void repeat(Call& c) {
     const List<int64_t> repeats = c.knownInput(1).toInts();
     if (static_cast<int>(repeats.size()) != x.rank())
         throw Refusal("its repeats do not fit " + toString(x.shape()));
-    // [a, b] repeated (ra, rb) times is [1, a, 1, b] broadcast to [ra, a, rb, b].
+    // Repeating [a, b] (ra, rb) times equals broadcasting [1, a, 1, b] to [ra, a, rb, b].
     Shape folded, wide, shape;
     for (int k = 0; k < x.rank(); ++k) {
         folded.insert(folded.end(), {1, x.shape()[k]});

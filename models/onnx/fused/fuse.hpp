@@ -9,8 +9,8 @@ namespace mpm::models {
 /// express an encoder.
 void fuse(State& state, const Merging& merging);
 
-/// Adapts the model to the input size of `to`. Must be called after fuse(). Resizes position embeddings
-/// (bicubic with antialiasing, as in timm; bilinear, as in Segmenter, if each pixel gets scores), recomputes
+/// Adapts the model to the input size of `to`. Must be called after fuse(). Resizes position embeddings:
+/// bilinear as in Segmenter if each pixel gets scores, else bicubic with antialiasing as in timm. Recomputes
 /// rotary tables that follow a known formula, and changes constants that contain the size. Adds assumptions
 /// to `notes`. Throws Refusal if a node cannot be adapted.
 void changeImageSize(State& state, const Binding& to, std::vector<std::string>& notes);

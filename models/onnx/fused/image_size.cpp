@@ -181,8 +181,8 @@ private:
         return resizedPositions(image, m_from, m_grid, !segments());
     }
 
-    // Adds a note that positions are interpolated. An exporter that folds constants may have interpolated
-    // them before, which the file does not always show. The note says so.
+    // Adds a note that positions are interpolated. The note also says whether the exporter has, or may have,
+    // interpolated them before; the file does not always show it.
     void noteInterpolation(const Tensor& image) {
         bool varies = false;
         for (int64_t k = image.dim(1); k < image.size(); ++k)
@@ -200,8 +200,8 @@ private:
             m_notes.push_back(note);
     }
 
-    // Adapts a table for tokens that are not exactly the patches. All table rows of these tokens must be
-    // equal; the new table repeats this row for each token.
+    // Adapts a table if the number of rows that the node reads is not the number of patches. These rows must
+    // be equal; the new table repeats their value for each token.
     void patchConstantRows(Node& node, const Tensor& table) {
         const Shape& shape = newShape(node.inputs[0]);
         const int64_t first = node.getInt("first", 0), width = table.dim(1), before = rowsRead(node),
@@ -336,8 +336,8 @@ private:
             m_graph.addConstant("scales", Tensor::floats({static_cast<int64_t>(scales.size())}, scales));
     }
 
-    // Whether an index along an axis must be behind the patches. If there may be so many special tokens in
-    // front that the patches begin at this index, returns false.
+    // Whether the index `place` must be behind the patches. Returns false if all elements in front of it may
+    // be special tokens, or if it is followed by as many elements as there are patches.
     bool isBehindPatches(int64_t place, int64_t extent) const {
         int64_t before = 0;
         for (const Node& node : m_graph.nodes)

@@ -16,8 +16,8 @@ namespace mpm::models {
 /// MpmEncoder cannot express an encoder.
 void insertEncoders(State& state, const Merging& merging);
 
-/// Replaces nodes that turn patches into rows, put special tokens in front and add position embeddings by
-/// MpmEmbed operators.
+/// Writes MpmEmbed operators in place of the nodes that turn patches into rows, put special tokens in front
+/// and add position embeddings.
 void insertEmbeddings(State& state);
 
 /// Replaces each gather with computed indices by an MpmGatherRows.
@@ -28,8 +28,8 @@ void fusePatchProjections(State& state);
 
 /// Connects the MpmEncoder of an encoder with windows. Returns the operator's input tokens. `outputs`: the
 /// operator's output for each tap. If a value has the image tokens of a tap in raster order, replaces the
-/// value by this output. If other nodes read the tap, computes the tap from the output, or throws Refusal if
-/// that is impossible.
+/// value by the tap's output. If other nodes read the tap, computes the tap from that output, or throws
+/// Refusal if this is impossible.
 int connectWindows(State& state, const EncoderSpec& encoder, const List<int>& outputs);
 
 struct PatchGrid {
@@ -44,9 +44,8 @@ struct ResizedRope {
 
 /// Computes rotary tables for the grid `to`. `rope` has the tables [heads or 1, rows, head size] of the grid
 /// `from`. Keeps rows of angle 0 before and after the rows of image tokens. Throws Refusal if no known
-/// formula gives `rope` (to about 1e-5, or the rounding of f16), or if several formulas give `rope` but
-/// different tables for `to`. If these formulas differ only in the scale of patch centres, returns a note
-/// instead.
+/// formula gives `rope` (to about 1e-5, or the rounding of f16). If several formulas give `rope`, but
+/// different tables for `to`, returns a note if only the scale of patch centres differs, else throws Refusal.
 ResizedRope resizedRope(const Rope& rope, const PatchGrid& from, const PatchGrid& to);
 
 /// `rows`: the position embeddings [patches, width] of the grid `from`. If a Resize of the export gave
@@ -65,7 +64,7 @@ std::optional<QueryOutputs> queryOutputs(const Graph& graph);
 /// argmax. If the outputs are masks and classes of queries, replaces the masks by class ids at image size.
 void outputLabels(Graph& graph);
 
-/// If the scores of output 0 come from masks and classes of queries, replaces them by class ids from an
+/// If the scores of output 0 come from masks and classes of queries, replaces the scores by class ids from an
 /// MpmMaskLabels. Checks only the kinds of nodes, because the proof compares the labels.
 bool labelQueryScores(Graph& graph);
 
@@ -81,10 +80,10 @@ void joinLayers(Graph& graph);
 /// Returns the activation that a layer in front of the node can compute instead; empty if there is none.
 std::string activationOf(const Node& node);
 
-/// In a lowered graph, moves norms, activations and sums into the MpmConv next to them. If the graph needs
-/// domain version 3, also moves norms and activations into the MpmConvTranspose in front of them. Sets
-/// convolutions and linear layers that give scores, boxes or a selection to f32. In a detector, sets
-/// narrow encoders to f32 if the precision is i8.
+/// In a lowered graph, moves norms, activations and sums into the MpmConv in front of them. If the graph
+/// needs domain version 3, also moves norms and activations into an MpmConvTranspose. Sets convolutions and
+/// linear layers that give scores, boxes or a selection to f32. In a detector, sets narrow encoders to f32 if
+/// the precision is i8.
 void joinConvolutions(Graph& graph);
 
 /// Writes all nodes as operators of OpenCV 4.6 or domain mpm. If an operator has no equivalent, throws

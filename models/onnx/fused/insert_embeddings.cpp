@@ -20,7 +20,7 @@ struct Embedding {
 
 class EmbeddingFinder {
 public:
-    /// `partly`: if the source is rows of tokens, whether the embedding may leave out the first rows.
+    /// `partly`: whether the embedding may leave out the first rows of a source [B, rows, D].
     EmbeddingFinder(const Graph& graph, const Shapes& shapes, int value, bool partly)
         : m_shapes(shapes), m_value(value), m_partly(partly) {
         m_traced = trace(graph, shapes.at, value);

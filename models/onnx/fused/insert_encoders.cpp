@@ -148,8 +148,8 @@ private:
         if (merging.method != "mpm") m_node.set("method", merging.method);
     }
 
-    // Adds the attributes that need domain version 2, if the encoder uses them: without them, a file needs
-    // only version 1.
+    // Adds the attributes that need domain version 2, but only if the encoder uses them, so that other files
+    // need only version 1.
     void addPlace() {
         if (m_encoder.trailing > 0) m_node.set("trailing_tokens", m_encoder.trailing);
         if (m_encoder.givesMap) m_node.set("map_output", 1);

@@ -118,7 +118,7 @@ private:
         }
         try {
             return values[value] = evaluateNode(m_graph, *node, inputs).at(0);
-        } catch (const Refusal&) {  // the nodes do not accept a list of inputs
+        } catch (const Refusal&) {  // the node does not accept a vector of probes
             return std::nullopt;
         }
     }
@@ -128,8 +128,8 @@ private:
     Rewriter m_rewriter;
 };
 
-// OpenCV is slow at Slices and Concats of single entries of the last axis, such as the even entries of a row.
-// Moves such a last axis to the front with an MpmTranspose.
+// OpenCV is slow at Slices and Concats along a short last axis, such as [..., 2] for even and odd entries.
+// Moves such an axis to the front with an MpmTranspose.
 class ThinAxes {
 public:
     explicit ThinAxes(Graph& graph) : m_graph(graph), m_rewriter(graph) {}
@@ -147,7 +147,7 @@ public:
 
 private:
     static constexpr int64_t kLeast = 1 << 10;  // smaller values are copied in microseconds
-    static constexpr int64_t kMostEntries = 4;  // of a row: with more entries, a Slice is faster
+    static constexpr int64_t kMostEntries = 4;  // of the last axis: with more entries, a Slice is faster
 
     // Returns the sizes that a Reshape gives to the value; empty if they are unknown or the value is small.
     List<int64_t> sizesOf(int value) const {
@@ -291,7 +291,8 @@ private:
         return node.domain == "mpm" && isOneOf(node.op, {"MpmLayerNorm", "MpmLinear", "MpmFunction"});
     }
 
-    // Removes the transposes around a chain of nodes, which put the channels last and then back.
+    // If a transpose puts the channels last in front of a chain of nodes, and another puts them back behind
+    // the chain, removes both transposes.
     void joinTransposes(Node& first) {
         if (!isOfPixels(first) || first.inputs.empty()) return;
         const Node* before = m_graph.nodeOf(first.inputs[0]);

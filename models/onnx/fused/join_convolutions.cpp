@@ -71,7 +71,7 @@ private:
         if (!norm.is("BatchNormalization") || !plain || norm.outputs.size() != 1 || norm.inputs.size() != 5)
             return false;
         const Tensor& weight = m_graph.constant(convolution.inputs[1]);
-        const char* const kernel = convolution.has("kernel") ? "kernel" : "window";  // if transposed
+        const char* const kernel = convolution.has("kernel") ? "kernel" : "window";  // of MpmConvTranspose
         const int64_t outs = weight.dim(0) / std::max<int64_t>(1, elementCount(convolution.getInts(kernel))),
                       each = weight.size() / std::max<int64_t>(1, outs);
         for (size_t k = 1; k < 5; ++k)
@@ -140,7 +140,7 @@ private:
         }
     }
 
-    // In int8, narrow encoders would change the scores of a detector by more than 0.05.
+    // Keeps a detector's narrow encoders out of int8: int8 would change the scores by more than 0.05.
     void keepNarrowEncoders() {
         constexpr int64_t kLeastWidth = 64;
         const auto selects = [](const Node& node) { return node.op == "MpmTopK"; };

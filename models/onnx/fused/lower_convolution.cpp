@@ -102,7 +102,7 @@ void Lowering::convTranspose() {
     if (!isUpscaling(old, weight)) return convolution();
     const List<int64_t> window = listOr(old, "strides", {1, 1}), pads = listOr(old, "pads", {0, 0, 0, 0}),
                         kernel{weight.dim(2), weight.dim(3)};
-    // [C, D, rows, columns] to [D * rows * columns, C]
+    // Changes the weight from [C, D, rows, columns] to [D * rows * columns, C].
     const int rows = m_graph.addConstant(m_graph.values[in(1)].name + ".rows", weight.transposed());
     Node& node = emit("MpmConvTranspose", "mpm", convolved(rows), out());
     node.set("window", window);

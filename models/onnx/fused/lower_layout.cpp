@@ -93,8 +93,8 @@ void Lowering::slice() {
     emit("Slice", "", {in(0), ints(newStarts), ints(newEnds), ints(newAxes)}, out());
 }
 
-// Takes every `step`-th entry of an axis. If possible, slices groups of `step` entries; else slices each
-// entry separately.
+// Takes every `step`-th entry of an axis. If possible, reshapes the axis to [count, step] and slices
+// the second axis; else slices each entry separately.
 void Lowering::everyFew(int64_t axis, int64_t start, int64_t step) {
     const Shape& shape = shapeOf(in(0));
     const int64_t count = shapeOf(out())[axis];

@@ -33,7 +33,7 @@ void Lowering::gather() {
     pick(axis, 1, index);
 }
 
-// Each picked place has several indices, for consecutive axes.
+// Each picked place has an index for each of several consecutive axes. pick() joins these axes.
 void Lowering::gatherND() {
     const int64_t axis = m_node->getInt("batch_dims", 0);
     Shape rows = shapeOf(in(1));

@@ -232,7 +232,7 @@ void Lowering::where() {
         return ranked(m_graph.addConstant("chosen", Tensor::floats(c.shape(), w)), shapeOf(out()).size());
     };
     int parts[2];
-    Shape computed = m_graph.constant(condition).shape();  // shape of condition and computed parts, broadcast
+    Shape computed = m_graph.constant(condition).shape();  // common shape of the condition and computed parts
     for (int k = 0; k < 2; ++k) {
         const int branch = asNumbers(in(1 + k));
         if (m_graph.isConstant(branch)) {

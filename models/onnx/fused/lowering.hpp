@@ -55,8 +55,8 @@ private:
     void arithmetic();
     void emitArithmetic(int a, int b, bool reversed);  ///< `reversed`: b is the left operand
 
-    // Gives a constant at least `rank` (and 2) axes, because OpenCV 4.x turns vectors into columns. Adds
-    // leading axes of size 1.
+    // Returns the constant with at least max(`rank`, 2) axes, by adding leading axes of size 1: OpenCV 4.x
+    // would turn a vector into a column.
     int ranked(int constant, size_t rank);
     void function();
     void linear() { emit("MpmLinear", "mpm", m_node->inputs, out()); }

@@ -8,7 +8,8 @@
 namespace mpm::models {
 namespace {
 
-// The axes of a table, [1, width, rows, columns] or [1, rows, columns, width]. A table may lack axis 0.
+// The indices of a table's axes. Tables are [1, width, rows, columns] or [1, rows, columns, width], with or
+// without axis 0.
 struct TableAxes {
     int64_t width = 0, rows = 0, columns = 0;
 };
@@ -43,8 +44,8 @@ List<float> shiftOf(const List<float>& found, const List<float>& rows, int64_t w
     return shift;
 }
 
-// Returns the inputs of the table's Resize for the grid `to`. If the Resize has scales, extent * scale
-// exceeds the new size by the same fraction of a pixel as it exceeded the old size.
+// Returns the inputs of the table's Resize for the grid `to`. A Resize with scales rounds extent * scale down
+// to the new size; the changed scale keeps the fraction that this drops.
 List<Tensor> inputsFor(const ResizedTable& table, const TableAxes& axes, const PatchGrid& to) {
     List<Tensor> inputs = table.inputs;
     const Shape &in = inputs[0].shape(), &out = table.result.shape();

@@ -83,8 +83,8 @@ private:
         return index;
     }
 
-    // Returns for each axis whether the positions in `spread` vary along it. Returns an empty list if, with
-    // `axis` moved last, the positions do not count up.
+    // Returns for each axis whether the positions in `spread` vary along it. Returns an empty list if the
+    // positions do not count up from 0 along the varying axes, with `axis` as the last of them.
     static List<char> varyingAxes(const Tensor& spread, int64_t axis) {
         const Shape& shape = spread.shape();
         List<char> varies(shape.size(), 0);

@@ -100,9 +100,9 @@ public:
                 measure(m_pairs.back());
             }
         }
-        // Tables may rotate in the other direction, which gives the same attention. The last pair shows the
-        // direction, because its frequency is the lowest. If its step is negative, changes the sign of all
-        // steps.
+        // Tables may rotate in the other direction, which gives the same attention. The sign of the last
+        // pair's step shows the direction, because this step is less than half a turn. If it is negative,
+        // changes the sign of all steps.
         if (m_pairs.back().step >= 0) return;
         m_sign = -1;
         for (RotaryPair& pair : m_pairs)
@@ -215,10 +215,10 @@ private:
         return true;
     }
 
-    // Finds the frequencies of an axis. Returns false if the steps do not fit. The formula gives the first
-    // frequency. The last frequency is so low that its step is less than half a turn, so the step gives this
-    // frequency. From both frequencies follows the constant ratio, apart from a rounding of the base to bf16.
-    // From the ratio follow the whole turns in each step.
+    // Finds the frequencies of an axis, or returns false if the steps do not fit. The formula gives the first
+    // frequency. The last pair's step is below half a turn and gives the last frequency. Both give the ratio
+    // of successive frequencies, up to a rounding of the base to bf16. Measured steps lack whole turns; the
+    // ratio gives their number.
     bool fitAxis(const RopeFormula& formula, const List<size_t>& pairs, List<double>& measured,
                  List<double>& round) const {
         if (pairs.empty()) return false;

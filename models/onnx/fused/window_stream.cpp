@@ -75,7 +75,7 @@ private:
         return to;
     }
 
-    // The size of axis 0 must be the batch or a multiple of the batch.
+    // Axis 0 must be the batch or a multiple of the batch, because a dynamic batch makes the new size -1.
     int reshape(int from, const Shape& shape, int to) {
         List<int64_t> sizes(shape.begin(), shape.end());
         if (m_shapes.dynamic) sizes[0] = -1;
@@ -203,7 +203,7 @@ private:
     const Shapes& m_shapes;
     const EncoderSpec& m_encoder;
     const Windows& m_windows;
-    std::map<int, int> m_imageRows;  // key: a value `tokens`; value: its image rows
+    std::map<int, int> m_imageRows;  // results of imageRows(), by argument
 };
 
 }  // namespace

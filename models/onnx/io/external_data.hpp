@@ -27,12 +27,13 @@ public:
 
 private:
     int m_file = -1;
-    std::int64_t m_size = 0, m_held = 0;  // size; size on disk, without holes
+    std::int64_t m_size = 0, m_held = 0;  // size in bytes; bytes on disk, without holes
     std::uint64_t m_device = 0, m_node = 0;
 };
 
-/// The bytes of a tensor in a file next to the model. With links resolved, the file must be in the folder of
-/// `model` or of the file to which `model` links: in a cache, both may be links into a common store.
+/// The bytes of a tensor in a file next to the model. After links are resolved, the file must be in the
+/// folder of `model` or of the file to which `model` links. Download caches link model and data to files in a
+/// common folder.
 class ExternalData {
 public:
     /// Opens the file and checks that it has `expected` bytes. Throws Refusal on failure, or if `model` is

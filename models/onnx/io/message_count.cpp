@@ -22,7 +22,8 @@ constexpr int64_t kMessageBytes = 400, kStringBytes = 80, kNumberBytes = 24;
     throw Refusal("not an ONNX model, or a damaged or truncated one");
 }
 
-// The messages of onnx.proto, listed because the ONNX library may lack descriptors.
+// The message types of onnx.proto. They are listed here because an ONNX library may be built without
+// descriptors.
 enum Message {
     kModel,
     kGraph,

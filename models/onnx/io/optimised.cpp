@@ -116,7 +116,7 @@ private:
         const auto isUsed = [&](size_t k) { return k < node.outputs.size() && node.outputs[k] != kAbsent; };
         if (node.input(1) == kAbsent || node.input(2) == kAbsent || isUsed(1) || isUsed(2)) return;
         int x = node.inputs[0], skip = node.inputs[1];
-        if (sumBias != kAbsent) {  // adds the bias to the operand that is a product
+        if (sumBias != kAbsent) {  // adds the bias to a product if possible, so that a Linear has both
             if (!isProduct(x) && isProduct(skip)) std::swap(x, skip);
             x = add(n, x, sumBias);
         }

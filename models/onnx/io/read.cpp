@@ -167,7 +167,7 @@ private:
         checkTime();
     }
 
-    // Charges the memory that the name and the value's entry in each list take.
+    // Charges memory for the name, and for the entry of the value in each list of values.
     int addValue(const std::string& name) {
         m_graph.held->add(static_cast<int64_t>(2 * name.size() + 400), "the graph");
         return m_graph.addValue(name);
@@ -208,8 +208,8 @@ private:
         m_graph.nodes.push_back(std::move(node));
     }
 
-    // If `proto` refers to an attribute of the call, returns the call's attribute, or null if the call lacks
-    // it: the operator's default then applies. Otherwise returns `proto`.
+    // Returns `proto`, or, if `proto` refers to an attribute of `call`, that attribute. Returns null if
+    // `call` lacks the attribute: the default of the operator then applies.
     const onnx::AttributeProto* given(const onnx::AttributeProto& proto, const onnx::NodeProto* call) {
         if (proto.ref_attr_name().empty()) return &proto;
         const onnx::AttributeProto* found = nullptr;
@@ -226,9 +226,9 @@ private:
         return found->second;
     }
 
-    // Returns a copy of `node`, which calls `function`. The copy's attributes are the function's defaults,
-    // then those of `node`; their references are resolved in the outer call. If a name is repeated, the last
-    // value is used.
+    // Returns a copy of `node`, a call of `function`. The copy has the default attributes of the function,
+    // then the attributes of `node`. If two attributes have the same name, the last is used. References to
+    // attributes of the outer call are resolved.
     onnx::NodeProto resolved(const onnx::NodeProto& node, const onnx::FunctionProto& function,
                              const onnx::NodeProto* call) {
         const onnx::NodeProto& defaults = defaultsOf(function);

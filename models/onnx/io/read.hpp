@@ -12,8 +12,8 @@ namespace mpm::models {
 /// model, and BudgetError if the model exceeds the budget of the current job.
 Graph readModel(const std::string& path);
 
-/// Reads a file that the converter has written. Unlike readModel(), does not raise the job's limits of
-/// memory and time by the size of the file.
+/// Reads a file that the converter has written. Unlike readModel(), does not raise the memory and time limits
+/// of the job according to the size of the file.
 Graph readOwnModel(const std::string& path);
 
 /// Reads a model from memory. External data must be next to the file `path`; if `path` is empty, external

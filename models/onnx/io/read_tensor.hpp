@@ -43,13 +43,13 @@ constexpr int kDeepestMessage = 64;  // nesting of messages
 std::int64_t bytesOfModel(google::protobuf::io::ZeroCopyInputStream& stream);
 
 /// Expands Attention, BiasGelu, Gelu, FastGelu, FusedConv, QuickGelu, SkipLayerNormalization and
-/// SkipSimplifiedLayerNormalization of domain com.microsoft. Moves FusedMatMul to domain `mpm.internal`,
-/// because its expansion needs the shapes. Other operators of com.microsoft fail at evaluation. Sorts the
-/// graph.
+/// SkipSimplifiedLayerNormalization of domain com.microsoft. Moves FusedMatMul to domain `mpm.internal`: a
+/// later pass expands it, because shapes are not known yet. Other operators of com.microsoft fail at
+/// evaluation. Sorts the graph.
 void expandOptimised(Graph& graph);
 
 /// Replaces a SequenceAt that reads a SplitToSequence or SequenceConstruct by a slice, a gather or the tensor
-/// itself, and a ConcatFromSequence that reads a SequenceConstruct by a Concat. Other sequences fail at
+/// itself. Replaces a ConcatFromSequence that reads a SequenceConstruct by a Concat. Other sequences fail at
 /// evaluation. Sorts the graph.
 void resolveSequences(Graph& graph);
 

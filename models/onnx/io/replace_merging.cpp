@@ -24,7 +24,7 @@ const onnx::AttributeProto& attributeOf(const onnx::NodeProto& node, const std::
     return onnx::AttributeProto::default_instance();
 }
 
-/// Inserts an attribute so that names stay sorted, as the converter writes them. Then the same merging gives
+/// Inserts an attribute in alphabetical order, like the converter, so that files with the same merging have
 /// the same bytes.
 onnx::AttributeProto& add(onnx::NodeProto& node, const std::string& name,
                           onnx::AttributeProto::AttributeType type) {

@@ -21,7 +21,7 @@ bool hasTable(const Graph& graph, const Node& node) {
 }  // namespace
 
 int64_t zeroRows(const Graph& graph, const Node& node) {
-    constexpr int64_t kLeast = 1 << 17;  // entries: fewer are not worth an attribute
+    constexpr int64_t kLeast = 1 << 17;  // least number of zero entries that is worth an attribute
     if (!hasTable(graph, node)) return 0;
     const int value = node.input(1);
     const auto reads = [value](const Node& other) {

@@ -94,7 +94,7 @@ struct Windows {
     bool padding = false;           ///< whether the export pads the grid, because windows do not divide it
     List<int> globalBlocks;
     List<int32_t> places;  ///< row of the operator's input, for each row of the export's stream
-    int source = -1;       ///< value: the embedded patches, [batch, D, rows, columns] or channels last
+    int source = -1;       ///< value of the graph: the embedded patches, [batch, D, rows, columns]
     bool channelsLast = false;
     Tensor table;      ///< added to the embedded patches, [tokens, D]
     List<Norm> norms;  ///< norms of the tokens before the first block
@@ -111,7 +111,7 @@ struct EncoderSpec {
     Windows windows;
     int64_t gridRows = 0, gridColumns = 0;  ///< 0 if unknown
     List<Tap> taps;
-    Norm norm;  ///< final norm, which taps with `normed` contain
+    Norm norm;  ///< final norm; taps with `normed` are after this norm
     bool decoder = false;
     int firstBlock = 0;   ///< this encoder's first block, counted over the chain
     int chainBlocks = 0;  ///< blocks of the chain; 0 if the encoder is not a segment

@@ -73,7 +73,7 @@ struct Value {
     int producer = kAbsent;
 };
 
-bool isLinear(const Node* node);  ///< whether it is a Linear, which normalise() writes; false for nullptr
+bool isLinear(const Node* node);  ///< whether the node is a Linear, made by normalise(); false for null
 
 /// An input or output of the model as declared in the file.
 struct Port {
@@ -121,7 +121,7 @@ struct Graph {
     /// returned reference is valid until the next node is added.
     Node& add(const std::string& op, const List<int>& inputs, int output, const std::string& domain = {},
               const std::string& name = {});
-    /// Makes the producer of the value write an unused value instead, so that another node may produce the
+    /// Makes the producer of the value write a new, unused value instead. Another node may then produce the
     /// value.
     void release(int value);
     bool isConstant(int value) const { return value != kAbsent && values[value].constant.known(); }

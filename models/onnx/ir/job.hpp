@@ -1,5 +1,5 @@
-// A job: the memory and time budget of a conversion. A thread has at most one current job, which is not an
-// argument because tensors are created deep inside the passes.
+// A job: the memory and time budget of a conversion. A thread has at most one current job. The job is not
+// passed as an argument, because tensors are created deep inside the passes.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct Limits {
     double seconds = 0;
 };
 
-/// While a job exists, every tensor that its thread creates is charged to it. A job created inside another
-/// job has no effect.
+/// While a job exists, the memory of every tensor that its thread creates is charged to the job. A job
+/// created inside another job has no effect.
 class Job {
 public:
     explicit Job(const Limits& limits);

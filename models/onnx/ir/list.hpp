@@ -1,4 +1,4 @@
-// Vectors that check each index, because the numbers of values, axes and elements come from files.
+// Vectors that check each index, because indices are computed from numbers in files.
 #pragma once
 
 #include <cstdint>

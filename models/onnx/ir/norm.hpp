@@ -23,8 +23,8 @@ struct Norm {
 /// Returns the rule of a standard operator; empty if the node is not a norm.
 std::optional<NormRule> ruleOf(const Node& node);
 
-/// Reads the attributes `epsilon` and `norm` of an mpm operator; both names begin with `prefix`. `usual` has
-/// the defaults.
+/// Reads the attributes `PREFIXepsilon` and `PREFIXnorm` of an mpm operator; PREFIX is `prefix`. If an
+/// attribute is missing, takes the value from `usual`.
 NormRule ruleFrom(const Node& own, const std::string& prefix, const NormRule& usual);
 void writeRule(Node& own, const std::string& prefix, const NormRule& rule, const NormRule& usual);
 

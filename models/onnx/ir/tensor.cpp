@@ -33,7 +33,8 @@ std::shared_ptr<const void> keep(std::vector<T> values, const std::shared_ptr<He
 
 template <typename T>
 std::shared_ptr<const void> cleared(int64_t count, const std::shared_ptr<Held>& held) {
-    // Allocates a spare element, so that empty data is not null. calloc() need not clear new pages.
+    // Allocates a spare element, so that empty data is not null. Uses calloc(), which does not write to pages
+    // that are new and so already zero.
     T* data = static_cast<T*>(std::calloc(static_cast<size_t>(count) + 1, sizeof(T)));
     if (!data) throw std::bad_alloc();
     return {data, [held](T* values) { std::free(values); }};

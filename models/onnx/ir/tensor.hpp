@@ -1,6 +1,6 @@
 // A tensor of the converter. Three element types are enough, because every float type is computed as f32 and
-// every integer type as int64. Copies of a tensor share its data, which may be in the file's message. A
-// tensor without data is only a type and a shape.
+// every integer type as int64. Copies of a tensor share its data. The data may be part of the parsed protobuf
+// message. A tensor without data is only a type and a shape.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ public:
         : m_type(type), m_shape(std::move(shape)), m_count(elementCount(m_shape)), m_data(std::move(data)) {}
 
     static Tensor floats(const Shape& shape, float value = 0);
-    static Tensor floats(const Shape& shape, std::vector<float> values);  ///< as many values as the shape has
+    static Tensor floats(const Shape& shape, std::vector<float> values);  ///< as many `values` as elements
     static Tensor ints(const Shape& shape, int64_t value = 0, Type type = Type::Int);
     static Tensor vector(std::vector<int64_t> values);
     static Tensor zeros(Type type, const Shape& shape);

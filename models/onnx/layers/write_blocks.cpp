@@ -100,7 +100,7 @@ private:
         return add("Slice", {x, one(first), one(end), one(1)});
     }
 
-    // Returns the tokens behind the image tokens, which never merge; kAbsent if there are none.
+    // Returns the rows behind the image tokens; kAbsent if there are none. These rows never merge.
     int trailingRows(int x) {
         return m_encoder.trailing > 0 ? slice(x, -m_encoder.trailing, m_encoder.tokens) : kAbsent;
     }
@@ -163,8 +163,8 @@ private:
         m_sin = constant(signedSine(*rope));
     }
 
-    // Negates the sine of the first component of each pair, because a rotation subtracts the product with
-    // this sine.
+    // Negates the sine of the first component of each rotated pair: the rotation of this component is a
+    // difference, but rotate() only adds.
     static Tensor signedSine(const Rope& rope) {
         List<float> values = rope.sin.toFloats();
         const int64_t size = rope.sin.dim(2);
@@ -242,8 +242,8 @@ private:
     int m_cos = kAbsent, m_sin = kAbsent;  // [heads or 1, tokens, head size], of the remaining tokens
 };
 
-// Writes the blocks of every encoder again, for any number of tokens. In the backbone, MpmMerge is in front
-// of the blocks of the schedule, MpmRestore at the taps.
+// Replaces the blocks of every encoder by nodes for any number of tokens. In the backbone, adds an MpmMerge
+// in front of each block of the schedule, and an MpmRestore at each tap.
 void writeBlocks(State& state, const List<int>& schedule) {
     Graph& graph = state.graph;
     for (const EncoderSpec& encoder : state.match.encoders) {

@@ -109,7 +109,8 @@ private:
         }
     }
 
-    // Throws Refusal if masked blocks follow the chain, because without masks they would continue it.
+    // Throws Refusal if masked blocks follow the chain: exported without masks, these blocks would belong to
+    // the chain.
     void checkMasks() const {
         for (const auto& [value, why] : m_unmatched) {
             const Shape& shape = m_rows.shapeOf(value);
@@ -137,7 +138,7 @@ private:
         }
     }
 
-    // Counts the special and the trailing rows, which are the same for two different images.
+    // Counts the special and trailing rows: the rows that have the same values for two different images.
     void findTokens(EncoderSpec& encoder) {
         if (encoder.windows.present()) return;
         const List<Tensor> one = streamFor(encoder, 0.31f), other = streamFor(encoder, 0.77f);
@@ -232,8 +233,8 @@ bool sameValues(const Tensor& a, const Tensor& b) {
     return a.known() == b.known() && (!a.known() || a.equals(b));
 }
 
-// If a block has windows, compares the number of rows of all images, because windowed and global blocks
-// divide the same rows into different groups.
+// If a block has windows, compares the rows of all images together: windowed and global blocks divide the
+// same rows into different groups.
 static bool sameTokens(const Block& a, const Block& b) {
     if (!a.windows.empty() || !b.windows.empty()) return a.rows == b.rows && a.layout == b.layout;
     return a.tokens == b.tokens && a.batch == b.batch && a.layout == b.layout;

@@ -13,8 +13,8 @@ namespace mpm::models {
 namespace {
 
 // Tests by evaluation whether image row n of a decoder's input depends on the backbone's image token n, for
-// all n. For each bit of n, replaces first the tokens with this bit, then the tokens without it. Each time,
-// exactly the rows of replaced tokens must change.
+// all n. For each bit of n, changes first the tokens whose n has this bit, then the other tokens. Each time,
+// exactly the rows of the changed tokens must change.
 class RowFollower {
 public:
     RowFollower(const State& state, const EncoderSpec& backbone, const EncoderSpec& decoder)
@@ -82,7 +82,7 @@ private:
         return evaluate(m_part, inputs)[0];
     }
 
-    // Returns for each row of the first image whether it differs from the run without replaced tokens.
+    // Returns for each row of the first image whether it differs from the result without changed tokens.
     List<char> changed(const Test& replaced) const {
         checkTime();
         const Tensor now = run(replaced);

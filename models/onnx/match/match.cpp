@@ -194,8 +194,8 @@ private:
         encoder.taps.push_back({block, fits, fits ? norm->outputs[0] : value});
     }
 
-    // Adds a reason for each block of which other nodes read an inner value, because the operator does not
-    // give this value.
+    // Adds a reason for each block with an inner value that nodes outside of the block read. MpmEncoder
+    // cannot output such a value.
     void checkInside(EncoderSpec& encoder) {
         for (const Block& block : encoder.blocks) {
             if (!feedsBetween(block)) {

@@ -9,7 +9,7 @@ namespace mpm::models {
 struct Match {
     List<EncoderSpec> encoders;           ///< in graph order; all that are not decoders form the backbone
     List<std::string> reasons;            ///< why attention or a block does not match
-    List<std::string> outside;            ///< attention outside of the encoders: the reason or the node
+    List<std::string> outside;            ///< of attention in no encoder: why it does not match, or its node
     const EncoderSpec* backbone() const;  ///< the first segment of the backbone, or nullptr
     List<const EncoderSpec*> segments() const;  ///< segments of the backbone, in the order of blocks
     int blocks() const;

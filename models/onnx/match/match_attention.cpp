@@ -32,7 +32,8 @@ private:
         throw Mismatch{"attention at " + m_rows.graph().describe(m_softmax) + ": " + reason};
     }
 
-    // Returns the product of probabilities and values. Only reshapes may be in between.
+    // Returns the product of probabilities and values. Only reshapes may be between the softmax and this
+    // product.
     int contextAfter(int value) const {
         while (true) {
             if (m_rows.usersOf(value).size() != 1 || m_rows.isOutput(value))
@@ -105,8 +106,8 @@ private:
         takeWindows(windows, all, expected);
     }
 
-    // Stores the rows that attention reads together as windows, because they are not whole images in order.
-    // findWindows() checks their shape later.
+    // Stores as windows the groups of rows that attention reads together. Called if these groups are not
+    // whole images in order. findWindows() checks the shape of the windows later.
     void takeWindows(const List<List<int32_t>>& windows, int64_t all, int64_t images) {
         List<char> seen(static_cast<size_t>(all), 0);
         int64_t read = 0;
@@ -299,7 +300,8 @@ private:
 
     void closeResidual(const Node& linear, const List<int32_t>& streamRow) {
         Residual residual = residualAfter(m_rows, linear.outputs[0], m_block.input);
-        // The sum and the norm may read the tokens in different shapes, so also searches before the reshapes.
+        // The norm may read a reshaped copy of the tokens that the sum reads. So this loop also tries the
+        // values before the reshapes.
         for (const Node* node = m_rows.graph().nodeOf(m_block.input);
              residual.branch == kAbsent && node && keepsRows(*node);
              node = m_rows.graph().nodeOf(m_block.input)) {

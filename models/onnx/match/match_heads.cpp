@@ -58,7 +58,7 @@ private:
     }
 
     // Continues the trace from the norm to the linear layer. For each element of the layer's result, stores
-    // the component of the norm that reads it; setColumn() compares this with the component of the head.
+    // its component in the norm's input. setColumn() compares this component with the component of the head.
     void compose(const Terms& before) {
         List<Term> composed(m_terms.size());
         for (size_t n = 0; n < composed.size(); ++n) {

@@ -132,8 +132,8 @@ private:
         }
     }
 
-    // Whether an element reads the columns found for the first row, in the row that its neighbours read. This
-    // test is quick, because there are millions of elements.
+    // Whether element k of a row depends on the same columns as in the first row, and on the same input row
+    // as the other elements of its row. Much faster than readElement(), as there are millions of elements.
     bool isInPlace(const Trace& traced, size_t row, int64_t k) const {
         const size_t element = row * m_columns[0].size() + k;
         for (int slot = 0; slot < 2; ++slot) {
@@ -244,8 +244,8 @@ private:
     }
 
     // Evaluates the nodes between linear layers and hidden values at the probes, and compares the results
-    // with the operator's activations. A tolerance of 1e-4 separates gelu from gelu_tanh, which differ by
-    // 5e-4, but accepts constants in half precision, which change a value by only 3e-5.
+    // with the operator's activations. The tolerance is 1e-4: gelu and gelu_tanh differ by 5e-4, and
+    // constants in half precision change a value by only 3e-5.
     bool identify(const Trace& traced) {
         const List<float> result = runProbes(traced), &probes = activationProbes();
         const size_t count = probes.size(), pairs = m_gated ? count * count : count;
@@ -271,8 +271,8 @@ private:
         return false;
     }
 
-    // Evaluates the hidden values. Element k, over all rows and channels, gets pair k of the probes; the
-    // pairs repeat.
+    // Evaluates the hidden values with the probes as inputs. Element k of all hidden values gets pair k of
+    // the probes; after the last pair, the pairs repeat.
     List<float> runProbes(const Trace& traced) {
         const Graph& graph = m_rows.graph();
         std::map<int, Tensor> values;

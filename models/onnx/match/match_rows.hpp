@@ -1,5 +1,5 @@
 // Helpers of the matchers. The stream is the tensor of tokens to which each block adds its results. Many
-// helpers find the row of the stream that gives a row of another tensor.
+// helpers find, for each row of another tensor, the row of the stream from which it is computed.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace mpm::models {
 /// Thrown if a part of the graph does not match.
 struct Mismatch {
     std::string reason;
-    bool masked = false;    ///< whether the image decides which keys a token attends to
+    bool masked = false;    ///< whether the keys that a token attends to depend on the image
     bool relative = false;  ///< whether the scores contain relative positions
 };
 
@@ -103,8 +103,8 @@ struct OtherRows {
     int trailing = 0;
 };
 
-/// If the image tokens of `next` are those of `segment`, in the same order, perhaps with values added,
-/// returns the numbers of other rows in `next`; else returns nothing.
+/// If the image tokens of `next` are those of `segment` in the same order, returns the numbers of other rows
+/// in `next`; else returns nothing. Values may be added to the tokens.
 std::optional<OtherRows> continuationOf(const RowMatcher& rows, const EncoderSpec& segment,
                                         const EncoderSpec& next);
 
@@ -185,7 +185,7 @@ Block matchAttention(const RowMatcher& rows, const Node& softmax);
 /// Matches the MLP of a block whose attention is known, and fills mlp, parallel and output. Throws Mismatch.
 void matchMlp(const RowMatcher& rows, Block& block);
 
-/// Whether a block has windows: its attention does not read whole images in order.
+/// Whether the attention of any block reads windows instead of whole images in order.
 bool hasWindows(const EncoderSpec& encoder);
 
 /// Finds the windows and the global blocks. Then describes each block as if it read whole images. Throws

@@ -39,7 +39,8 @@ private:
                        false, true};
     }
 
-    // Returns the value before `node`, a step back from the softmax towards the product.
+    // Returns the input of `node`, a node between the product of q and k and the softmax. Adds the effect of
+    // `node` to the scores.
     int unwrap(const Node& node, Scores& scores) {
         const bool reshaped = node.is("Reshape") || node.is("Squeeze") || node.is("Unsqueeze");
         if (reshaped && keepsMatrix(m_rows, node)) return node.inputs[0];
@@ -58,15 +59,15 @@ private:
                 return other;
             }
         }
-        // The original code of SAM adds relative positions while rows and columns of queries and keys are
-        // separate axes, so a Reshape follows the sum.
+        // The original code of SAM adds relative positions to scores with separate axes for rows and columns,
+        // so a Reshape follows the sum.
         const Node* before = node.is("Reshape") ? m_rows.graph().nodeOf(node.inputs[0]) : nullptr;
         const bool sums =
             before && before->is("Add") && !isKnown(before->inputs[0]) && !isKnown(before->inputs[1]);
         const Node& last = sums ? *before : node;
         if (m_rows.isMask(last))
             throw Mismatch{"the image decides which keys attention uses (masked attention)", true};
-        // Masks that depend on the image were found above, so another computed term must be relative
+        // isMask() has found masks that depend on the image, so any other computed term must be relative
         // positions.
         if (last.is("Add"))
             failRelative("relative positions are", " (" + m_rows.graph().describe(last) + ")");

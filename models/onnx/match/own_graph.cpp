@@ -89,8 +89,8 @@ private:
         return value;
     }
 
-    // Reads the windows. Sets encoder.special to the number of special tokens of all windows, because all of
-    // them are in front of the image tokens.
+    // Reads the windows. Sets encoder.special to the number of special tokens of all windows together,
+    // because all are in front of the image tokens.
     void readWindows(EncoderSpec& encoder) const {
         const List<int64_t> window = m_node.getInts("window"), grid = m_node.getInts("grid");
         if (window.empty()) return;

@@ -6,8 +6,8 @@
 
 namespace mpm::models {
 
-/// A Resize of constants in the export, and its result. For example, the Resize adapts positions of another
-/// grid to the image's grid.
+/// A Resize of constants in the export, and its result. For example, such a Resize adapts position embeddings
+/// of another grid to the grid of the image.
 struct ResizedTable {
     Node node;
     List<Tensor> inputs;
@@ -18,7 +18,7 @@ struct ResizedTable {
 struct State {
     Graph graph;
     Binding binding;  ///< the inputs for which `shapes` was inferred
-    Shapes shapes;    ///< of the graph as it was matched, without values added later
+    Shapes shapes;    ///< of the graph at the time of matching, without values added later
     Match match;
     List<ResizedTable> tables;  ///< of an export, found before constants were folded
 };
@@ -28,7 +28,7 @@ struct State {
 /// Throws Refusal, with the reason, if there is no backbone.
 State understand(Graph graph, const Binding& binding, bool chains = true);
 
-/// Marks the decoders in which each image token depends only on the same token of the backbone: these
+/// Marks the decoders in which each image token depends only on the same token of the backbone. These
 /// decoders take the backbone's merge map. Adds a note for each other decoder.
 void mergeDecoders(State& state, std::vector<std::string>& notes);
 

@@ -101,7 +101,8 @@ private:
         return true;
     }
 
-    // Returns the number of the window with these tokens, counted over all images; -1 if they are no window.
+    // Returns the number of the window with these tokens, counted over all images; -1 if the tokens do not
+    // form a window.
     int64_t placeOf(const List<int32_t>& tokens, int64_t rows, int64_t columns, int64_t across) const {
         const int32_t top = tokens[0];  // not padding: a valid window begins inside of the grid
         if (top < 0) return -1;
@@ -192,8 +193,8 @@ private:
         }
     }
 
-    // `rope` has the tables of `rows`, a whole window or image. Returns the tables of `tokens`, in their
-    // order. Fails if special tokens are rotated.
+    // `rope` has the tables of `rows`, a whole window or image. Returns the tables of `tokens`, in the order
+    // of `tokens`. Fails if special tokens are rotated.
     Rope ropeAt(const Rope& rope, const List<int32_t>& rows, const List<int32_t>& tokens) const {
         const int64_t heads = rope.cos.dim(0), length = rope.cos.dim(1), size = rope.cos.dim(2);
         std::map<int32_t, int64_t> at;

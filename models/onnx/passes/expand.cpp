@@ -120,8 +120,8 @@ private:
         return true;
     }
 
-    // The letters of an equation. `both`: axes of both operands and the result; `summed`: axes that the
-    // result lacks; `left` and `right`: axes of only the left or right operand.
+    // The letters of an equation. `both`: axes of both operands and the result. `summed`: axes that the
+    // result lacks. `left`, `right`: axes of only this operand and the result.
     struct Letters {
         std::string both, summed, left, right;
     };
@@ -153,7 +153,8 @@ private:
         return reshape(moved, shape);
     }
 
-    // Returns a constant operand as a matrix [summed, right]; both names may stand for several letters.
+    // Returns a constant operand as a matrix [summed, right]. An axis of this matrix may join the axes of
+    // several letters.
     int weight(int value, const std::string& names, const Letters& letters) {
         const int moved = arrange(value, names, letters.summed + letters.right, 0);
         int64_t depth = 1;

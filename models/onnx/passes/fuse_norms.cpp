@@ -106,9 +106,9 @@ private:
         int node = kAbsent, weight = kAbsent, bias = kAbsent;
     };
 
-    // Returns the nodes that multiply the result of `n` by a constant of `width` elements (if `op` is Mul) or
-    // add such a constant (if Add), each with the constant. If another node reads the result of `n`, or if no
-    // node does, also returns `n`, without a constant.
+    // Returns pairs of a node and a constant of `width` elements. The node multiplies the result of `n` by
+    // the constant if `op` is Mul, or adds the constant if `op` is Add. If another node reads the result of
+    // `n`, or if no node does, also returns `n` without a constant.
     List<std::pair<int, int>> parameters(int n, const char* op, int64_t width) const {
         const int out = m_graph.nodes[n].outputs[0];
         List<std::pair<int, int>> found;

@@ -10,7 +10,7 @@
 namespace mpm::models {
 namespace {
 
-// The nodes from an image to the exit, the only value of these nodes that other nodes read.
+// The nodes that compute the value `exit` from the value `image`. Other nodes read only `exit`.
 struct Region {
     int image = kAbsent, exit = kAbsent;
     List<int> nodes;
@@ -49,7 +49,7 @@ private:
 
     bool known(int value) const { return value == kAbsent || at(value).known(); }
 
-    // Whether the node reads pixels at known places, or chooses elements by a known condition.
+    // Whether the node reads pixels at constant places, or chooses elements by a constant condition.
     bool isStart(const Node& node) const {
         if (node.outputs.empty() || !at(node.outputs[0]).isFloat()) return false;
         if (node.is("GatherND")) return known(node.input(1));
@@ -72,14 +72,14 @@ private:
         }
     }
 
-    // Fuses the nodes that follow from any node of `first`. If this fails, fuses only the nodes that follow
-    // from the last node of `first`, because two pools may share the nodes before the last.
+    // Fuses the nodes that depend on any node of `first`. If this fails, fuses only the nodes that depend on
+    // the last node of `first`, because two pools may share the nodes before the last.
     bool fuse(const Region& first) {
         return fuse(first, first.nodes.size()) || (first.nodes.size() > 1 && fuse(first, 1));
     }
 
-    // Completes the region with the nodes that follow its last `roots` nodes; replaces the region by a
-    // product.
+    // Adds the nodes that depend on the last `roots` nodes of the region, then replaces the region by a
+    // product. Returns false if the region is no product.
     bool fuse(Region region, size_t roots) {
         complete(region, roots);
         if (region.exit == kAbsent || !isMap(at(region.exit))) return false;
@@ -104,7 +104,8 @@ private:
         return found;
     }
 
-    // A region has only its first nodes. Adds the nodes that follow its last `roots` nodes, and the exit.
+    // At the call, the region has only its first nodes. Adds the nodes that depend on the last `roots` of
+    // these nodes, and finds the exit.
     void complete(Region& region, size_t roots) const {
         std::set<int> inside;
         for (size_t k = region.nodes.size() - roots; k < region.nodes.size(); ++k) {
@@ -154,8 +155,8 @@ private:
         return models::evaluate(part, {image})[0];
     }
 
-    // Returns the weight: row k is the result for an image in which only pixel k is 1. Each channel of an
-    // image has another pixel, so an evaluation gives a row for each channel.
+    // Returns the weight: row k is the result for an image in which only pixel k is 1. In an evaluation, each
+    // channel has its 1 at another pixel, and so gives another row.
     Tensor weightOf(const Region& region) const {
         const Shape& shape = at(region.image).shape();
         const int64_t pixels = elementCount({shape[2], shape[3]}),
@@ -174,8 +175,8 @@ private:
         return weight;
     }
 
-    // Whether the weight gives the result for another image. If it does, the nodes mix no channels and add no
-    // constants.
+    // Whether the weight also gives the right result for another image. If so, the nodes mix no channels and
+    // add no constants.
     bool isProduct(const Region& region, const Tensor& weight) const {
         const int64_t pixels = weight.dim(0), columns = weight.dim(1);
         Tensor image = Tensor::floats(at(region.image).shape());

@@ -24,9 +24,8 @@ int chosenBranch(const Inferred& inferred, const Node& node) {
     return copies ? branch : kAbsent;
 }
 
-// Returns the input that a node copies; kAbsent if the node has another effect. Nodes that copy are, for
-// example, Identity, a cast between float types, an If whose condition is known, and a guard against NaN
-// after a softmax.
+// Returns the input that a node copies; kAbsent if the node has another effect. Examples of nodes that copy:
+// Identity, a cast between float types, an If with a constant condition, a guard against NaN after a softmax.
 int passedThrough(const Graph& graph, const Inferred& inferred, const Node& node) {
     if (node.is("Identity") || node.is("Dropout")) return node.inputs[0];
     if (node.is("Cast") || node.is("CastLike")) {

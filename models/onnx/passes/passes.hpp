@@ -1,4 +1,4 @@
-// The passes that rewrite an operation to the same nodes, however the export writes it.
+// Passes that give an operation a single form, however the export writes this operation.
 #pragma once
 
 #include "models/onnx/eval/evaluate.hpp"
@@ -26,23 +26,23 @@ void fuseNorms(Graph& graph, const Inferred& inferred);
 /// this costs another multiplication.
 void splitScales(Graph& graph);
 
-/// Moves the Transpose of tokens back to its place in front of the norms. ONNX Runtime's optimiser moves it
-/// after the first step of a norm: the export computes x - mean(x) along another axis, and transposes both x
-/// and the difference. Returns false if no norm was changed.
+/// Moves the Transpose of tokens back in front of the norms. ONNX Runtime's optimiser moves this Transpose
+/// behind the first step of a norm: x - mean(x) is then computed along another axis, and both x and the
+/// difference are transposed. Returns false if no norm was changed.
 bool turnMeans(Graph& graph);
 
-/// If an export reshapes tokens between the sums of a block ([B, rows, columns, D] and [B, N, D]), gives all
-/// sums the shape of the first sum, and reshapes norms and the other terms instead. Returns false if nothing
+/// For exports that reshape tokens between the sums of a block ([B, rows, columns, D] and [B, N, D]): gives
+/// all sums the shape of the first sum, and reshapes norms and other terms instead. Returns false if nothing
 /// was changed.
 bool regroupSums(Graph& graph, const Inferred& inferred);
 
-/// Removes nodes without effect, expands operators such as Attention, writes norms as single nodes, and
-/// writes products with constant weights as `Linear` (x, weight [K, N], bias [N] or absent) of domain
-/// `mpm.internal`. The graph must have been folded.
+/// Removes nodes without effect, expands operators such as Attention, and writes norms as single nodes.
+/// Writes products with constant weights as `Linear` of domain `mpm.internal`: x, weight [K, N], bias [N] or
+/// absent. The graph must have been folded.
 void normalise(Graph& graph, const Inferred& inferred);
 
-/// Turns every value that shapes and constants determine into a constant. `otherBatch` has the values for
-/// another batch size; if it is given, only values that are the same for both sizes become constants.
+/// Turns every value that depends only on shapes and constants into a constant. `otherBatch` has the values
+/// for another batch size; if it is given, only values that are the same for both sizes become constants.
 void fold(Graph& graph, const Inferred& inferred, const Inferred* otherBatch = nullptr);
 
 }  // namespace mpm::models

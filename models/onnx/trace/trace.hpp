@@ -1,6 +1,6 @@
-// The elements of a tensor as sums of a few elements of other tensors. A large model has millions of elements
-// at each node, and most are copies. So each field of the terms is stored as a column: a column of default
-// values is omitted, and nodes that do not change a column share it.
+// Describes the elements of a tensor as sums of a few elements of other tensors. A large model has millions
+// of elements at each node, and most are copies. So each field of the terms is stored as a column. A column
+// of default values is omitted; nodes that do not change a column share it.
 #pragma once
 
 #include <cstdint>
@@ -88,7 +88,7 @@ Dense denseOf(const Graph& graph, const Node& linear);
 Dense withBranch(Dense dense, const List<float>& factor, const List<float>& constant);
 
 struct JoinedLinear {
-    int value = kAbsent;  ///< the result, whose row r follows from row r of the input
+    int value = kAbsent;  ///< the result; row r is computed from row r of the input
     int input = kAbsent;  ///< value that the layer reads
     Dense dense;
 };

@@ -28,9 +28,9 @@ public:
     Graph observed(Graph original) const;
 
     /// Returns the converted graph with an extra f32 input for each selection: indices that replace the
-    /// graph's choice. Adds the extra outputs of observed() if the graph has their values; the output indices
-    /// are the graph's choice. `added` must be the original's extra outputs. Throws Refusal if the graph
-    /// lacks scores or indices.
+    /// indices selected by the graph. Adds the extra outputs of observed() if the graph has their values. The
+    /// output indices are those that the graph selects. `added` must be the original's extra outputs. Throws
+    /// Refusal if the graph lacks scores or indices.
     Graph imposed(const Graph& converted, const List<Tensor>& added) const;
 
 private:
@@ -98,13 +98,14 @@ struct TrialInput {
 };
 using Trial = List<TrialInput>;
 
-/// Compares two models in two steps, so that a large model is not in memory twice: the constructor runs the
-/// original, and check() runs the converted file. Nothing is merged. Inputs are random.
+/// Compares two models in two steps, so that a large model is not in memory twice. The constructor runs the
+/// original; check() runs the converted file. Nothing is merged. Inputs are random.
 class Prover {
 public:
-    /// If `path` is not empty, OpenCV runs this file, which is the original as the converter writes it; else
-    /// the original is evaluated node by node. `converted` is the graph of the file to check. If `byImage` is
-    /// true, the original takes a single image, so the images of a batch are computed one by one.
+    /// If `path` is not empty, OpenCV runs this file, which is the original as the converter writes it. If
+    /// `path` is empty, the original is evaluated node by node. `converted` is the graph of the file to
+    /// check. If `byImage` is true, the original takes a single image, so the images of a batch are computed
+    /// one by one.
     Prover(const Graph& original, const std::string& path, const List<Shape>& inputs, const Graph& converted,
            bool byImage = false);
 

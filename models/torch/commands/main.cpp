@@ -11,7 +11,8 @@
 #include "models/torch/commands/commands.hpp"
 #include "models/torch/files/file_error.hpp"
 
-/// Prints a single line: names from files and messages of libraries may contain line ends.
+/// Prints the message in a single line, because names from files and messages of libraries may contain
+/// newlines.
 static int fail(const std::string& message, int status) {
     std::cout.flush();  // both streams may go to the same file
     std::fflush(stdout);

@@ -23,7 +23,7 @@ static torch::Tensor labelsToTensor(const cv::Mat& labels, int stride, int phase
     return tensor;
 }
 
-/// Returns a random hour, so that two thirds of the images are by day, a third between dusk and dawn.
+/// Returns a random hour: by day with a probability of two thirds, else between dusk and dawn.
 static double anyHour(Random& random) {
     return random.chance(0.66) ? random.uniform(6.5, 18.5) : std::fmod(random.uniform(18.5, 30.5), 24);
 }
@@ -117,7 +117,7 @@ torch::Tensor policyLabels(const torch::Tensor& labels, int64_t ignored, bool ig
     constexpr auto kMost = std::numeric_limits<int64_t>::max();
     const auto highest = pixels.masked_fill(unknown, -kMost).amax(-1),
                lowest = pixels.masked_fill(unknown, kMost).amin(-1);
-    auto open = unknown.any(-1) & (highest == lowest);  // if all pixels are ignored, lowest is above highest
+    auto open = unknown.any(-1) & (highest == lowest);  // false if all are ignored: then lowest > highest
     if (rows > 2 && columns > 2) open.slice(1, 1, rows - 1).slice(2, 1, columns - 1).fill_(false);
     return one.masked_fill(open, kNoPolicyLabel);
 }

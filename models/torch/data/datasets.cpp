@@ -40,7 +40,7 @@ std::vector<pipeline::Sample> readAll(const std::string& root, const std::string
 
 pipeline::Sample sceneFrame(int number, cv::Size size, int seed) {
     constexpr int64_t kOfASeed = 1'000'000;
-    // Training hashes seeds to 64 bits, so it practically never uses these small seeds.
+    // Training hashes seeds to 64 bits, so training practically never uses these small seeds.
     const auto streetSeed = static_cast<uint64_t>((int64_t{seed} - 1) * kOfASeed + number + 1);
     const auto frame = street::Street(size, streetSeed).at(8 + 0.05 * (number % 200), 3.7 * number);
     char name[32];

@@ -8,7 +8,7 @@
 
 namespace mpm::models {
 
-/// Returns the classes of a preset: camvid or scene (the built-in street, with CamVid's classes), folder
+/// Returns the classes of a preset: camvid, scene (the built-in street, with CamVid's classes), folder
 /// (ROOT/classes.json), boxes (see readBoxClasses), or a name of pipeline::builtInClasses().
 pipeline::Classes classesOf(const std::string& preset, const std::string& root);
 

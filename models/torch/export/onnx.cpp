@@ -11,7 +11,8 @@ namespace {
 
 using Ints = List<int64_t>;
 
-// Writes the graph. Its functions take values of the graph by number, and parameters of the model by name.
+// Writes the graph. In these functions, an `int` is a value of the graph, and a `Name` is a parameter of the
+// model.
 class Exporter {
 public:
     Exporter(Segmenter& model, Norms norms)
@@ -53,8 +54,8 @@ int Exporter::transpose(int x, const Ints& order) {
     return y;
 }
 
-/// Writes x W + bias. `norm` names the layer norm before the product, whose weights Norms::Folded folds into
-/// W and bias.
+/// Writes x W + bias. `norm` names the layer norm before the product. With Norms::Folded, W and bias include
+/// the weights of this norm.
 int Exporter::product(int x, torch::Tensor weight, torch::Tensor bias, Name name, Name norm) {
     if (!norm.empty() && m_norms == Norms::Folded) {
         const auto shift = torch::matmul(value(norm + ".bias"), weight);
@@ -193,8 +194,8 @@ int Exporter::decodeMask(int tokens) {
         products = m_graph.node("Reshape", {products, m_graph.ints({1, patches, options.classes})});
     const auto masks = norm(products, "decoder.mask_norm");
     if (m_norms == Norms::Written) return toGrid(masks);
-    // No product follows the last norm that could include its weights. So multiplies by the weights along the
-    // channels of an image, which OpenCV 4.6 can do.
+    // No product follows the last norm, so no product can include its weights. OpenCV 4.6 can multiply by the
+    // weights along the channels of an image.
     const auto byChannel = [&](Name name) { return constant(value(name).reshape({-1, 1, 1}), name); };
     const auto scaled = m_graph.node("Mul", {toGrid(masks), byChannel("decoder.mask_norm.weight")});
     return m_graph.node("Add", {scaled, byChannel("decoder.mask_norm.bias")});

@@ -45,8 +45,8 @@ double exportFused(Segmenter& model, const pipeline::Classes& classes, const std
 double exportSharing(Segmenter& model, const std::shared_ptr<Sharing>& sharing,
                      const pipeline::Classes& classes, const std::string& path, int batch = 1);
 
-/// Adds policy and sharing to a Segmenter in the fused form. `MpmShare` takes, for each superpatch, the
-/// tokens of its patches or the token of the half-size image; encoder and decoder take the map of `MpmShare`.
+/// Adds policy and sharing to a Segmenter in the fused form. For each superpatch, `MpmShare` takes either the
+/// tokens of the patches or the token of the half-size image. Encoder and decoder take the map of `MpmShare`.
 /// `rows` and `columns`: size of the grid of patches.
 void addSharing(Graph& graph, const Sharing& sharing, int64_t rows, int64_t columns);
 

@@ -72,8 +72,8 @@ private:
 };
 
 /// Reads special tokens, positions and patch filters. Each row of MpmEmbed's table is the sum of a position
-/// and either a special token or the bias, and these two cannot be separated. So the sum is stored as the
-/// special token or as the patch's position, and zero as the other term.
+/// and either a special token or the bias, and the terms cannot be separated. So the sum becomes the special
+/// token or the patch's position, and the other term becomes zero.
 void OwnOnnx::embedding() {
     const auto table = constantOf(m_embed->input(1)), weight = constantOf(m_embed->input(2));
     const int64_t special = m_encoder->getInt("special_tokens", 1);
@@ -145,7 +145,7 @@ std::string normalisationOf(const mpm::ModelInfo& info) {
     throw FileError("has a mean and deviation that are neither those of vit nor of deit");
 }
 
-// Removes the options of 'mpm convert' from a message about a limit.
+// Removes the options of 'mpm convert' from a message about a limit, because mpm-models lacks these options.
 std::string withoutOptions(std::string message) {
     message.resize(std::min(message.size(), message.find("; raise --max-")));
     for (const std::string option : {"--max-memory ", "--max-seconds "})

@@ -73,8 +73,8 @@ FileTensor integerTensor(std::int64_t number) {
     return tensor;
 }
 
-/// Reads AdamW's state. LibTorch names the state of a weight by the weight's former address, and lists the
-/// addresses by group.
+/// Reads AdamW's state. LibTorch stores the state of each weight under the address that the weight had in
+/// memory, and lists these addresses by parameter group.
 void ArchiveReader::adam(CheckpointFile& file) {
     int index = 0;
     const auto groupPath = [](int group) {
@@ -150,7 +150,7 @@ const char* nameOfElement(Element element) {
 }  // namespace
 
 CheckpointFile parseCheckpoint(std::string_view bytes) {
-    // Compares four bytes, because two could also be the length of a safetensors header.
+    // Compares four bytes, because the first two could also be part of the length in a safetensors header.
     CheckpointFile file = bytes.substr(0, 4) == "PK\x03\x04" ? ArchiveReader(bytes).read() : readParts(bytes);
     Progress& progress = file.progress;
     if (!std::isfinite(progress.best)) progress.best = -1;  // NaN if no validation image has a label

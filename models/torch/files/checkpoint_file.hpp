@@ -25,7 +25,7 @@ struct Progress {
 struct CheckpointFile {
     std::string options;  ///< of the model, as JSON
     Progress progress;
-    bool hasProgress = false;  ///< false for weights alone
+    bool hasProgress = false;  ///< false if the file has only weights
     FileTensors tensors;
 };
 

@@ -17,8 +17,8 @@ enum class Element { F32, F64, F16, BF16, I64, I32, I16, I8, U8, Bool };
 std::size_t bytesOf(Element element);
 bool isFloating(Element element);
 
-/// The names of an element type in files; null if the format, or this project's reader of the format, does
-/// not support the type.
+/// The names of an element type in each format; null if the format or its reader in this project does not
+/// support the type.
 struct ElementNames {
     const char *safetensors, *numpy, *torch;
 };

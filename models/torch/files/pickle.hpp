@@ -1,5 +1,5 @@
 // Reads the pickles of PyTorch as data. Never looks up or calls the classes and functions that a pickle
-// names: builds only tensors and plain containers; any other object becomes an opaque value.
+// names. Builds only tensors and plain containers; any other object becomes an opaque value.
 #pragma once
 
 #include <cstdint>

@@ -67,8 +67,8 @@ Grid sourceGrid(int64_t tokens, const ImportOptions& options, int64_t patch) {
     return {side, tokens / side};
 }
 
-/// Checks sizes before the model is made, because a model of wrong sizes could take far more memory than the
-/// file.
+/// Throws if the file has too few weights for these sizes. Called before the model is made, because a model
+/// of wrong sizes could take far more memory than the file.
 void checkWeightCount(const NamedTensors& tensors, const SegmenterOptions& model, bool hasDecoder) {
     const auto& vit = model.vit;
     const auto depth = vit.depth + (hasDecoder && model.decoder == "mask" ? model.decoderDepth : 0);

@@ -116,8 +116,8 @@ void initialisePatchFilters(Segmenter& model, const std::vector<cv::Mat>& images
     const int64_t inputs = covariance.size(0), count = std::min(vit.dim, inputs);
     const auto variance = values.flip(0).narrow(0, 0, count).clamp_min(0);
     const auto basis = vectors.flip(1).narrow(1, 0, count).t();
-    // Adds a floor to the variances, because full whitening would amplify the weak components, which are
-    // mostly noise, as much as the strong components.
+    // Adds a floor to the variances. Otherwise, the weak components, which are mostly noise, would become as
+    // large as the strong components.
     const auto floor = variance[std::min<int64_t>(24, count - 1)] + 1e-6;
     const auto filters = basis / (variance + floor).sqrt().unsqueeze(1);
     auto& weight = model->encoder->patchEmbed->proj->weight;

@@ -183,7 +183,7 @@ SharedTokens shareTokens(const torch::Tensor& chosen, int64_t gridHeight, int64_
     SharedTokens tokens{torch::empty({images, patches - 3 * shared}, torch::kInt64),
                         torch::empty({images, patches}, torch::kInt64)};
     for (int64_t image = 0; image < images; ++image) {
-        constexpr int64_t kOwn = -2, kUnseen = -1;  // unshared patches; a shared token without a number
+        constexpr int64_t kOwn = -2, kUnseen = -1;  // no shared token; a shared token without a number yet
         std::vector<int64_t> token(static_cast<size_t>(patches / 4), kOwn);
         for (int64_t k = 0; k < shared; ++k)
             token.at(static_cast<size_t>(picks.data_ptr<int64_t>()[image * shared + k])) = kUnseen;

@@ -52,8 +52,8 @@ private:
 };
 TORCH_MODULE(InvertedResidual);
 
-/// images [B, 3, H, W], H and W multiples of 32 -> logits [B, 2, H/32, W/32]; channel 1 is the logit of "a
-/// single class".
+/// images [B, 3, H, W] -> logits [B, 2, H/32, W/32]; channel 1 is the logit of "a single class". H and W must
+/// be multiples of 32.
 class PolicyNetImpl : public torch::nn::Module {
 public:
     explicit PolicyNetImpl(const Normalisation& normalisation = {});
@@ -81,8 +81,9 @@ struct Sharing {
     PolicyNet policy{nullptr};
     int64_t shared = 0;  ///< number of superpatches whose patches share a token, at the model's size
 
-    /// Returns how many of an image's `superpatches` share a token: the same fraction as `shared` of
-    /// `ofModel`, the number of superpatches at the model's size.
+    /// Returns the number of superpatches whose patches share a token, in an image of `superpatches`
+    /// superpatches. This is the same fraction as `shared` of `ofModel`, the number of superpatches at the
+    /// model's size.
     int64_t countOn(int64_t superpatches, int64_t ofModel) const;
 };
 

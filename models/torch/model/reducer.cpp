@@ -32,8 +32,8 @@ torch::Tensor unitRows(const torch::Tensor& tokens) {
     return scaled / torch::where(norm > 0, norm, torch::ones_like(norm));
 }
 
-/// Returns for each row the most similar row, the lowest on ties; -1 if the row has NaN or Inf, or if no
-/// other row is finite.
+/// Returns for each row the index of the most similar row, the lowest index on ties; -1 if the row has NaN or
+/// Inf, or if no other row is finite.
 static std::vector<int64_t> bestPartners(const torch::Tensor& tokens) {
     const int64_t count = tokens.size(0);
     const auto finite = tokens.isfinite().all(1);

@@ -31,7 +31,7 @@ struct MergeTrace {
 /// cluster. Clusters are numbered in the order of their representatives.
 torch::Tensor mutualPairMap(const torch::Tensor& tokens);
 
-/// Returns the merge map of ToMe: each row at an even position (counted from the first special token) finds
+/// Returns the merge map of ToMe. Each row at an even position (counted from the first special token) finds
 /// the most similar row at an odd position; the `edges` best pairs merge. Clusters are in ToMe's order: even
 /// rows that did not merge, then odd rows.
 torch::Tensor alternatingMap(const torch::Tensor& metric, int64_t special, int64_t edges);
@@ -40,7 +40,7 @@ torch::Tensor alternatingMap(const torch::Tensor& metric, int64_t special, int64
 /// is at least the mean plus `deviations` standard deviations. ALGM passes 1 / block number (from 1).
 torch::Tensor alternatingMap(const torch::Tensor& metric, int64_t special, double deviations);
 
-/// Returns the merge map of ALGM's first step: each 2x2 window of the grid merges if the mean pairwise cosine
+/// Returns the merge map of ALGM's first step. Each 2x2 window of the grid merges if the mean pairwise cosine
 /// is at least `threshold`. The most similar window is the first cluster.
 torch::Tensor windowMap(const torch::Tensor& tokens, int64_t gridHeight, int64_t gridWidth, double threshold);
 

@@ -176,9 +176,9 @@ public:
     torch::nn::Linear head{nullptr};
 };
 
-/// A decoder that finds a box at each patch: tokens [B, K, D] -> [B, K, classes + 4], with the logits of the
-/// classes, the offset of the box's centre from the patch's centre, and the logarithm of the box's size, both
-/// in patches.
+/// A decoder that finds a box at each patch: tokens [B, K, D] -> [B, K, classes + 4]. The channels are the
+/// logits of the classes, the offset of the box's centre from the patch's centre, and the logarithm of the
+/// box's size. Offset and size are in patches.
 class BoxDecoderImpl : public DecoderImpl {
 public:
     BoxDecoderImpl(int64_t classes, int64_t encoderDim);
@@ -258,7 +258,7 @@ TORCH_MODULE(Segmenter);
 /// Resizes bilinearly, to any size.
 torch::Tensor enlarge(const torch::Tensor& masks, int64_t height, int64_t width);
 
-/// Subtracts from each score, [B, rows * columns, classes], kPeak times the distance to the largest score in
+/// Lowers each score, [B, rows * columns, classes], by kPeak times the difference from the largest score in
 /// the 3x3 patches around the patch. If neighbouring patches find the same object, only the highest score
 /// remains.
 torch::Tensor peaks(const torch::Tensor& scores, int64_t rows, int64_t columns);

@@ -10,7 +10,7 @@
 
 namespace mpm::models {
 
-/// Returns the loss. The patch at an object's centre learns a high score; at patches around the centre, a
+/// Returns the loss. The patch at an object's centre learns a high score. At patches around the centre, a
 /// high score costs less than elsewhere (focal loss with a Gaussian around each object: Zhou et al. 2019).
 /// The patches around the centre also learn the box, by distance and generalised overlap (Liu et al. 2020).
 torch::Tensor boxLoss(const SegmenterImpl::Boxes& found,

@@ -59,8 +59,8 @@ Optimiser::State optimiserState(const CheckpointFile& file) {
     return state;
 }
 
-/// Checks sizes before the model is made, because a model of wrong sizes could take far more memory than the
-/// file.
+/// Throws if the file has too few weights for these sizes. Called before the model is made, because a model
+/// of wrong sizes could take far more memory than the file.
 void checkTensorCount(const SegmenterOptions& options, const CheckpointFile& file) {
     const auto& vit = options.vit;
     const auto depth = vit.depth + (options.decoder == "mask" ? options.decoderDepth : 0);

@@ -8,8 +8,8 @@ namespace F = torch::nn::functional;
 
 namespace mpm::models {
 
-/// Returns how much IoU each pixel costs if it becomes wrong after all pixels before it. isClass [P], sorted
-/// by falling error: 1 for a pixel of the class.
+/// Returns, for each pixel, how much the IoU falls if this pixel becomes wrong after all pixels before it.
+/// isClass [P] is 1 for pixels of the class; the pixels are sorted by falling error.
 static torch::Tensor overlapLost(const torch::Tensor& isClass) {
     const auto total = isClass.sum();
     const auto intersection = total - isClass.cumsum(0);

@@ -41,7 +41,7 @@ public:
 private:
     struct Matrix {
         torch::Tensor weight, momentum;
-        int64_t pieces;  ///< number of matrices in a parameter: query, key and value
+        int64_t pieces;  ///< matrices in the parameter: 3 for query, key and value, else 1
     };
     void stepMatrices(double share);
     std::vector<torch::Tensor> adamWeights() const;
@@ -62,7 +62,7 @@ constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 int64_t stepLimit(const std::optional<int64_t>& wanted, double minutes, int64_t usual);
 
 /// Returns the rate as a share of the highest rate. The share rises linearly over `warmUp` steps, then falls
-/// like half a cosine to a hundredth, while `way`, the completed share of the run, goes from 0 to 1.
+/// along half a cosine to 0.01. `way` is the completed share of the run, from 0 to 1.
 double rateShare(int64_t step, int64_t warmUp, double way);
 
 /// Updates the exponential mean of weights and running statistics. In the first steps of a run, the new

@@ -93,8 +93,8 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
     TORCH_CHECK(
         m_source || (options.teacher.empty() && options.policy.empty() && options.neighbourBlocks.empty()),
         "a detector is trained without --teacher, --policy and --neighbours");
-    // Uses a single thread if tokens merge: row counts then vary, and matrix products of LibTorch 1.13 fail
-    // if two threads use new shapes at the same time.
+    // Uses a single thread if tokens merge, because row counts then vary: matrix products of LibTorch 1.13
+    // fail if two threads use new shapes at the same time.
     if (options.reducer.reduces()) m_options.workers = 1;
     initialise(m_model);
     if (!data.train.empty()) initialisePatchFilters(m_model, imagesOf(data.train), options.data.seed);
@@ -204,8 +204,8 @@ double Trainer::runPart(int64_t number, int part) {
     return loss.item<double>();
 }
 
-/// Runs the parts in rounds of `workers` threads. The sum of three or more gradients depends on their order
-/// in the last bits, so with three or more workers, two runs may differ slightly.
+/// Runs the parts in rounds of `workers` threads. With three or more workers, two runs may differ slightly:
+/// the last bits of a sum of three or more gradients depend on their order.
 double Trainer::runParts(int64_t number) {
     double loss = 0;
     for (int first = 0; first < m_options.parts; first += m_options.workers) {
@@ -242,7 +242,8 @@ double Trainer::step() {
     updateMean(*m_mean, *m_model, number, m_options.meanDecay);
     ++m_progress.step;
     m_progress.seconds = m_secondsBefore + m_watch.seconds();
-    // Divides by 3, because a forward takes about a third of the time of forward and backward.
+    // Estimates the time of a validation from the time of a step. A validation needs only forwards, which
+    // take about a third of the time of forward and backward.
     const double images = static_cast<double>(m_options.parts) * static_cast<double>(m_options.data.batch);
     m_plan.expectValidation(secondsPerStep() / images / 3 * static_cast<double>(validationSize()));
     return loss;

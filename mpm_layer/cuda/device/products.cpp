@@ -120,9 +120,9 @@ std::unique_ptr<Products::Plan> Products::makePlan(const Product& p) {
         const bool found = choose(*plan, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
         return found ? std::move(plan) : nullptr;
     }
-    // For every number of rows, the tile and the order of summation must be the same. So the kernel is
-    // selected for a fixed number of rows, and sums are never split, because the parts of a split sum may
-    // depend on the number of rows.
+    // The tile and the order of summation must be the same for every number of rows. So the kernel is
+    // selected for a fixed number of rows. Sums are never split, because the parts of a split sum may depend
+    // on the number of rows.
     Product usual = p;
     usual.rows = kFixedRows;
     Plan model(usual);

@@ -1,4 +1,4 @@
-// Elements of activations: f32, bf16 or f16 in memory, f32 in registers.
+// Reads, writes and converts elements of activations: f32, bf16 or f16 in memory, f32 in registers.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -49,7 +49,8 @@ __device__ inline void storePack(T* to, const Pack<T, Count>& pack) {
 
 constexpr unsigned kWholeWarp = 0xffffffffu;
 
-/// Returns the same bits in every lane: both sides of each exchange add the same two numbers.
+/// Returns the sum over the warp. Every lane gets the same bits, because the two lanes of each exchange add
+/// the same two numbers.
 __device__ inline float warpSum(float v) {
     for (int step = 16; step > 0; step /= 2)
         v += __shfl_xor_sync(kWholeWarp, v, step);

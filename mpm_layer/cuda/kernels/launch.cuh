@@ -1,5 +1,5 @@
-// Launches kernels, with dynamic shared memory. Calls a function of the runtime instead of <<<>>>, so that a
-// host compiler can compile kernels for the tests (tests/support/cuda).
+// Launches kernels, with dynamic shared memory. Calls a function of CUDA's runtime instead of <<<>>>, so that
+// a host compiler can compile kernels for the tests (tests/support/cuda).
 #pragma once
 
 #include "mpm_layer/cuda/device/check.hpp"
@@ -17,8 +17,8 @@ struct LaunchShape {
     size_t sharedBytes = 0;
 };
 
-/// Queues kernel(arguments...). Throws CudaFailure with `name` if the launch is rejected; errors while the
-/// kernel runs appear at the next wait.
+/// Queues kernel(arguments...). Throws CudaFailure with `name` if the launch is rejected. Errors of the
+/// running kernel appear at the next wait.
 template <class... Parameters, class... Arguments>
 void launchKernel(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape,
                   cudaStream_t stream, const Arguments&... arguments) {

@@ -1,4 +1,4 @@
-// LayerNorm or RMSNorm of a row by a warp; each lane reads V neighbouring elements at a time.
+// A warp computes LayerNorm or RMSNorm of a row. Each lane reads V neighbouring elements at a time.
 #pragma once
 
 #include "mpm_layer/cuda/kernels/element.cuh"

@@ -14,7 +14,8 @@ dim3 warpARowOfImages(int rows, int images) {
     return dim3((rows + kWarps - 1) / kWarps, images);
 }
 
-// Returns the sum of `term` over all threads up to this thread, and sets `total` to the sum over all threads.
+// Returns the sum of `term` over this thread and all threads before it. Sets `total` to the sum over all
+// threads.
 __device__ ClusterSum blockSum(ClusterSum term, ClusterSum* ofWarps, ClusterSum& total) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     ClusterSum sum = term;
@@ -103,8 +104,9 @@ __device__ double lengthOf(const float* row, int dim) {
     return sqrt(sum);
 }
 
-// Scales a weighted mean to the geometric mean of two lengths: of the mean, and of the members on average.
-// Each thread reads and writes only elements of `mean` that it wrote, so no synchronisation is needed.
+// Scales `mean` to a new length: the geometric mean of the length of `mean` and the average length of the
+// members, weighted by size. Each thread reads and writes only elements of `mean` that it wrote, so no
+// synchronisation is needed.
 __device__ void scaleMean(const float* rows, int dim, const int* members, int count, const float* sizes,
                           float* mean) {
     double lengths = 0, total = 0;
@@ -148,7 +150,7 @@ __global__ void mergeKernel(BatchView batch, RowState from, const int* offsets, 
     }
     to.sizes[toRow] = size;
     to.positions[toRow] = position;
-    // Weights are sizes, so this is the mean over all image tokens that the row represents.
+    // Weights the members' biases by size, so the result is the mean over all image tokens of the cluster.
     if (to.bias) to.bias[toRow] = meanElement(from.bias + first, 1, members, count, sizes);
 }
 

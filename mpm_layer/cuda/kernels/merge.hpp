@@ -1,4 +1,5 @@
-// Merging on the device (nearest tokens, pairs, numbers and means of clusters), and restoring.
+// Merges tokens on the device (finds nearest tokens, numbers clusters, averages their rows) and restores
+// them.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -11,14 +12,14 @@
 
 namespace mpm::cuda {
 
-/// Rows scaled to length 1, as f32 or as bf16 terms (SplitValue), with zeros after the width. Rows with NaN
-/// or infinity are not `finite`. Rows have the same indices as in the batch.
+/// Rows scaled to length 1, as f32 or as bf16 terms (SplitValue), padded with zeros to `stride`. If a row
+/// contains NaN or infinity, its entry of `finite` is 0. Rows have the same indices as in the batch.
 struct UnitRows {
     float* data;           ///< for findNearest(), else null
     __nv_bfloat16* split;  ///< for findNearestOnTensorCores(), else null
     int stride;            ///< a multiple of kUnitStep
     unsigned char* finite;
-    Candidate* best;  ///< most similar token so far; indices count from the image's first token
+    Candidate* best;  ///< most similar token so far; indices count from the first image token
 
     MPM_HOST_DEVICE size_t splitStride() const { return static_cast<size_t>(stride) * kSplitTerms; }
 };
@@ -28,7 +29,7 @@ void normaliseRows(const BatchView& batch, const float* rows, const UnitRows& un
 void findNearest(const BatchView& batch, const UnitRows& unit, cudaStream_t stream);
 void findNearestOnTensorCores(const BatchView& batch, const UnitRows& unit, cudaStream_t stream);
 
-/// The clusters of every image. An image has `pitch` ids and members, `pitch` + 1 starts, and a count.
+/// The clusters of every image. Each image has space for `pitch` ids and members, and `pitch` + 1 starts.
 struct ClusterTables {
     int* ids;
     int* starts;
@@ -63,7 +64,7 @@ void mergeRows(const BatchView& batch, const RowState& from, const int* offsets,
 /// Sets composed[image][token] = ids[image][composed[image][token]].
 void composeMaps(const ClusterTables& tables, int images, int tokens, int* composed, cudaStream_t stream);
 
-/// Sets the state of a batch before any merge, except rows and bias.
+/// Initialises offsets, sizes, positions and `composed` for a batch in which no tokens are merged yet.
 void startBatch(const BatchView& batch, int* offsets, const RowState& state, int* composed,
                 cudaStream_t stream);
 

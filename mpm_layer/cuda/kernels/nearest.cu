@@ -37,7 +37,7 @@ __global__ void normaliseKernel(BatchView batch, const float* rows, UnitRows uni
     float largest = 0, poison = 0;
     for (int i = threadIdx.x; i < batch.dim; i += 32) {
         largest = fmaxf(largest, fabsf(from[i]));
-        // x - x is 0 for every finite x and NaN for all others, and a sum with NaN is NaN.
+        // x - x is 0 if x is finite, else NaN. A sum with NaN is NaN.
         poison += from[i] - from[i];
     }
     largest = warpMax(largest);
@@ -66,7 +66,7 @@ struct Step {
     float4 pack[kPacks];
 };
 
-// Loads a thread's share of a step of the operand that starts at `row`. Rows beyond the image are zeros.
+// Loads this thread's part of a step of the operand that starts at `row`. Rows beyond the image become zeros.
 __device__ void loadStep(const UnitRows& unit, const ImageRows& image, int row, int k, Step& step) {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
@@ -93,8 +93,8 @@ __device__ void storeStep(const Step& step, float (*operand)[kPitch]) {
     }
 }
 
-// Returns the row of the tile that is row `i` of a thread. A thread has four neighbouring rows in each half
-// of the tile.
+// Returns the row of the tile that is row `i` of the threads in `group`. A thread has four neighbouring rows
+// in each half of the tile.
 __device__ int within(int group, int i) {
     return (i / 4) * (kTile / 2) + group * 4 + i % 4;
 }
@@ -111,8 +111,8 @@ struct Operands {
     float columns[kUnitStep][kPitch];
 };
 
-// Every sum is added in the order of k, in a single chain, so the bits do not depend on the order of the two
-// tokens.
+// Adds the products of each sum in the order of k. So swapping two tokens does not change the bits of their
+// similarity.
 __device__ void multiply(const UnitRows& unit, const ImageRows& image, const Tile& tile, Operands& operands,
                          float (&sums)[kSide][kSide]) {
     const int rowGroup = threadIdx.x / 16, columnGroup = threadIdx.x % 16;
@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(kThreads, 2) nearestKernel(BatchView batch, Un
             ofRow = larger(ofRow, __shfl_xor_sync(kWholeWarp, ofRow, step));
         if (columnGroup == 0) offer(unit, image, rowToken[i], ofRow);
     }
-    __syncthreads();  // candidates of columns now replace the operands in shared memory
+    __syncthreads();  // all threads have read the operands, which candidates of columns now overwrite
 #pragma unroll
     for (int j = 0; j < kSide; ++j) {
         const Candidate both = larger(ofColumn[j], __shfl_xor_sync(kWholeWarp, ofColumn[j], 16));

@@ -1,4 +1,4 @@
-// Functions for both kernels that find nearest tokens.
+// Functions that nearest.cu and nearest_tensor.cu share.
 #pragma once
 
 #include "mpm_layer/cuda/kernels/element.cuh"

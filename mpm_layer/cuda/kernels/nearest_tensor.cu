@@ -2,14 +2,15 @@
 // into three bf16 terms each. To multiply two values, six of the nine products of their terms are added.
 // Tiles and candidates are as in nearest.cu.
 //
-// Accuracy. The three terms have every bit of a value. For values a and b, the three omitted products are
-// below 2^-26 |a||b|. Over a row, |a||b| sums to at most 1, so the omitted products change a similarity by at
-// most 1.5e-8. Products of bf16 are exact in f32. Tensor cores may truncate sums that f32 would round, so a
-// sum stays in the tensor cores for a single step of 16 elements. This costs at most 2^-19 of the step's
-// |a||b|, so at most 2e-6 in total. The sums of steps are then added in f32, with D / 16 roundings of 2^-24
-// for rows of D elements: 3e-6 for D = 768. So a similarity's error is at most 5e-6, usually about 1e-7. In
-// nearest.cu, D roundings cost at most 4.6e-5. If a token's two highest similarities differ by more than
-// 1e-5, this kernel finds the nearest token exactly.
+// Accuracy, as bounds of the error of a similarity of rows of D elements:
+// - The three terms have every bit of a value. The three omitted products are below 2^-26 |a||b| for values a
+//   and b. Over a row, |a||b| sums to at most 1, so the error is below 1.5e-8.
+// - Tensor cores may truncate sums that f32 would round. So they add up only a single step of 16 elements.
+//   The error is at most 2^-19 of the step's |a||b|, so 2e-6 over a row.
+// - The sums of steps are added in f32, with D / 16 roundings of 2^-24. The error is 3e-6 for D = 768.
+// In total, the error is at most 5e-6, usually about 1e-7. (In nearest.cu, D roundings cost at most 4.6e-5.)
+// If a token's two highest similarities differ by more than 1e-5, this kernel finds the nearest token
+// exactly.
 //
 // The bits of a similarity do not depend on the order of the two tokens: swapping a and b swaps `ofRow` and
 // `ofColumn`, and their sum is the same.
@@ -63,9 +64,9 @@ __device__ void loadStep(const UnitRows& unit, const ImageRows& image, const Til
     closeCopies();
 }
 
-// Row and column of this thread's address for ldmatrix, which loads 16 x 16 elements as four matrices. For
-// rows, the matrices are ordered from top to bottom. For columns, they are ordered from left to right, so
-// that a pair of registers has both halves of a column's elements.
+// Row and column of this lane's address for ldmatrix, which loads 16 x 16 elements as four matrices. For row
+// operands, the matrices are ordered from top to bottom. For column operands, they are ordered from left to
+// right, so that a pair of registers has both halves of a column's elements.
 __device__ int rowOfLane() {
     return threadIdx.x % 16;
 }
@@ -205,7 +206,7 @@ __global__ void __launch_bounds__(kThreads, 2) nearestTensorKernel(BatchView bat
         }
         __syncthreads();
         multiplyStep(shared.steps[step % 2], place, sums);
-        __syncthreads();  // the step after the next step overwrites this step
+        __syncthreads();  // the next load overwrites the operands of this step
     }
     compare(sums, tile, place, flagsOf(unit, image, tile, place), shared);
     __syncthreads();

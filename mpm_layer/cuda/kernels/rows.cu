@@ -75,7 +75,8 @@ __global__ void activateKernel(BatchView batch, RowsOf<T> hidden, const T* gate,
     }
 }
 
-// Returns element e of a head, rotated together with a partner. The last element of an odd size has none.
+// Returns element `e` of a head, rotated with a partner element. If the size is odd, the last element has no
+// partner.
 __device__ float rotated(const float* head, const float* cosine, const float* sine, int e, int size,
                          bool halves) {
     const int half = size / 2;

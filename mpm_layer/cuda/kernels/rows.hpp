@@ -1,4 +1,4 @@
-// Operations on rows between the products. T is float, __nv_bfloat16 or __half.
+// Operations on rows between matrix products. T is float, __nv_bfloat16 or __half.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace mpm::cuda {
 struct BatchView {
     const int* offsets;  ///< on the device: first row of each image; the last entry is the number of rows
     int images;
-    int special;  ///< rows in front of each image's tokens
+    int special;  ///< number of special tokens at the start of each image
     int dim;
     int rows;     ///< upper bound of the number of rows
     int longest;  ///< upper bound of the rows of an image
@@ -43,7 +43,8 @@ template <class In, class Out>
 void layerNorm(const BatchView& batch, RowsOf<const In> in, int width, const NormView& norm, RowsOf<Out> out,
                cudaStream_t stream);
 
-/// Computes hidden = act(hidden) or, if there is a gate, hidden = hidden * act(gate). Both are [rows][width].
+/// Computes hidden = act(hidden) or, if `gate` is not null, hidden *= act(gate). Both arrays are
+/// [rows][width].
 template <class T>
 void activate(const BatchView& batch, RowsOf<T> hidden, const T* gate, int width, int32_t activation,
               cudaStream_t stream);
@@ -78,13 +79,13 @@ template <class T>
 struct AttentionView {
     RowsOf<const T> qkv;  ///< [rows][3][heads][head size]
     RowsOf<T> output;     ///< [rows][heads][head size]
-    const float* logits;  ///< added to the logits of each key; may be null
+    const float* logits;  ///< a value for each row, added to the logits of its key; may be null
     int heads, headSize;  ///< at most kLargestHeadSize
     float scale;
 };
 
-/// Computes attention with softmax and sums in f32; bf16 and f16 multiply on tensor cores, float in plain
-/// f32.
+/// Computes attention, with softmax and sums in f32. If T is bf16 or f16, products run on tensor cores; if T
+/// is float, they are plain f32.
 template <class T>
 void attend(const BatchView& batch, const AttentionView<T>& view, cudaStream_t stream);
 

@@ -1,5 +1,5 @@
-// The 16 x 8 x 16 product of tensor cores, and copies for the operands. nvcc compiles the functions in
-// ptx.cuh. The tests run kernels on the CPU with replacements of these functions (tests/support/cuda).
+// Declares the 16 x 8 x 16 product of tensor cores, and functions that load the operands. ptx.cuh defines
+// these functions for nvcc. For tests on the CPU, tests/support/cuda defines replacements.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ __device__ void loadMatricesTurned(std::uint32_t (&to)[4], const void* row);
 template <class T>
 __device__ void multiplyAdd(float (&sum)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1);
 
-/// Returns 2^v as the hardware computes it: with a relative error up to 2^-22; 0 if 2^v is below 2^-126.
+/// Returns 2^v by a hardware instruction, with a relative error up to 2^-22. If 2^v is below 2^-126, returns
+/// 0.
 __device__ float powerOfTwo(float v);
 
 /// Packs two values into a register, `first` into the lower half.

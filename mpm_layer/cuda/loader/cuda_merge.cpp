@@ -40,7 +40,7 @@ public:
         call(m_entry.finish, m_session.get(), &times);
         std::vector<MergeMap> maps(m_images);
         for (int i = 0; i < m_images; ++i) {
-            // Adds an id, because data() of an empty vector may be null.
+            // Allocates an extra id, because data() of an empty vector may be null.
             maps[i].ids.resize(m_tokens + 1);
             call(m_entry.stage_tokens, m_session.get(), 0, i, &maps[i].clusters);
             call(m_entry.stage_map, m_session.get(), 0, i, maps[i].ids.data());

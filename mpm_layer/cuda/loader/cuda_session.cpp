@@ -41,7 +41,8 @@ struct ReadBack {
     std::vector<float> rows, keys, sizes;
 };
 
-// Returns data(), but never null, which an empty vector may return: null has another meaning for the entry.
+// Returns data() or, if `values` is empty, a valid address: data() could then be null, which the C interface
+// treats as a missing argument.
 template <class T>
 T* memoryOf(std::vector<T>& values) {
     static T none;

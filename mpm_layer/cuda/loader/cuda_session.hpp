@@ -9,7 +9,7 @@ namespace mpm::cuda {
 
 /// Runs the library's loops on OpenCV's threads.
 void onThreads(int32_t count, void (*body)(void*, int32_t), void* argument);
-/// Returns how similarities are computed, as the environment variable MPM_CUDA_NEAREST selects.
+/// Returns the constant MPM_CUDA_NEAREST_... that the environment variable MPM_CUDA_NEAREST selects.
 int32_t chosenNearest();
 
 /// See Backend::merge() and Backend::restore().
@@ -26,7 +26,7 @@ public:
     CudaSession(const CudaSession&) = delete;
     CudaSession& operator=(const CudaSession&) = delete;
 
-    /// Merges by the input maps, before the first block.
+    /// Merges tokens as the input maps say, before the first block.
     void enter(const std::vector<MergeMap>& maps);
     void reduce(const StageRequest& request) override;
     void attend(int block) override;
@@ -51,7 +51,7 @@ private:
     int m_images, m_inputTokens;
     const bool m_onDevice;
     std::vector<int> m_blockOfStage;
-    std::vector<MergeMap> m_composed;  ///< of all stages so far; empty after the device has decided a stage
+    std::vector<MergeMap> m_composed;  ///< composed maps so far; empty after the GPU has decided a merge
     MpmCudaSession* m_handle = nullptr;
     MpmCudaTimes m_times{};
 };

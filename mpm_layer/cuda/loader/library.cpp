@@ -20,8 +20,8 @@ constexpr const char* kFile = "libmpm_cuda.so";
     CV_Error(cv::Error::StsNotImplemented, "mpm: device cuda is not usable: " + why);
 }
 
-// Returns the folders that may contain this build's library: the folder of libmpm.so or, if a program
-// contains libmpm.a, the folders of the program and of the libraries that are installed with the program.
+// Returns the folders that may contain this build's library: the folder of libmpm.so or, if libmpm.a is
+// linked into a program, the folders of the program and of the libraries installed with the program.
 std::vector<std::string> ownFolders() {
     const OwnFile own = ownFile(reinterpret_cast<void*>(&ownFolders));
     if (own.path.empty()) return {};
@@ -31,7 +31,8 @@ std::vector<std::string> ownFolders() {
     return folders;
 }
 
-/// Returns the library's path in the first folder that has it, else the bare name for the loader to search.
+/// Returns the library's path in the first folder that has the library. If no folder has it, returns the file
+/// name, for which the loader then searches.
 std::string ownLibrary() {
     for (const std::string& folder : ownFolders())
         if (const std::string file = folder + "/" + kFile; access(file.c_str(), R_OK) == 0) return file;

@@ -8,7 +8,7 @@
 
 namespace mpm::cuda {
 
-/// A loaded library of the version that this code was built for.
+/// The loaded libmpm_cuda, whose interface has the version that this code was built for.
 class Library {
 public:
     /// Loads the file that the environment variable MPM_CUDA_LIBRARY names. Without this variable, loads

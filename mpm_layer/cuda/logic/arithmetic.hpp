@@ -19,7 +19,7 @@ using Candidate = unsigned long long;
 /// Less than every candidate.
 constexpr Candidate kNoCandidate = 0;
 
-/// Returns an unsigned integer that compares like the float; both zeros are equal. Not for NaN.
+/// Returns an unsigned integer that compares like the float. -0 and 0 give the same integer. Not for NaN.
 MPM_HOST_DEVICE inline std::uint32_t orderedBits(float value) {
     if (value == 0.0f) value = 0.0f;
     std::uint32_t bits;
@@ -37,7 +37,7 @@ MPM_HOST_DEVICE inline int indexOf(Candidate c) {
 }
 
 /// Returns the other token of token i's pair, or -1 if there is no pair. `best` and the indices in it count
-/// from the image's first token.
+/// from the first image token.
 MPM_HOST_DEVICE inline int partnerOf(const Candidate* best, int i) {
     const int nearest = indexOf(best[i]);
     return nearest >= 0 && indexOf(best[nearest]) == i ? nearest : -1;
@@ -68,8 +68,8 @@ struct ClusterLists {
     int* members;
 };
 
-/// Enters a representative and the partner in the lists; does nothing for other tokens. `before` is the sum
-/// of clusterTerm() over all earlier tokens.
+/// If `token` is a representative, enters it and its partner in the lists. `before` is the sum of
+/// clusterTerm() over tokens 0..token-1.
 MPM_HOST_DEVICE inline void placeToken(const ClusterLists& lists, int token, int partner, ClusterSum before) {
     if (partner >= 0 && partner < token) return;
     const int cluster = clustersIn(before), start = membersIn(before);
@@ -92,7 +92,7 @@ MPM_HOST_DEVICE inline float meanElement(const float* rows, size_t stride, const
                                   0.5);
     }
     double total = weights ? weights[members[0]] : 1.0;
-    double sum = total * static_cast<double>(rows[members[0] * stride]);  // not from 0: keeps negative zeros
+    double sum = total * static_cast<double>(rows[members[0] * stride]);  // not from 0, so that -0 stays -0
     for (int m = 1; m < count; ++m) {
         const double weight = weights ? weights[members[m]] : 1.0;
         sum += weight * static_cast<double>(rows[members[m] * stride]);
@@ -141,7 +141,8 @@ MPM_HOST_DEVICE inline SplitValue split(float value) {
 constexpr int kSplitTerms = 3;
 constexpr int kSplitStep = 16;  ///< the depth of a tensor core product
 
-/// Returns the place of a term of element `i` in a split row, in which the terms of a step are neighbours.
+/// Returns the index of a term of element `i` in a split row. For each step of kSplitStep elements, the row
+/// has all high terms, then all middle terms, then all low terms.
 MPM_HOST_DEVICE constexpr int splitPlace(int i, int term) {
     return (i / kSplitStep * kSplitTerms + term) * kSplitStep + i % kSplitStep;
 }
@@ -151,8 +152,8 @@ MPM_HOST_DEVICE constexpr int paddedWidth(int width) {
     return (width + 7) / 8 * 8;
 }
 
-/// Rounds up the rows of a product to whole groups, so that few different shapes have to be planned. Rows of
-/// a product are independent: rows after the last are computed, but never used.
+/// Rounds up the number of rows of a product, so that few different shapes have to be planned. The extra rows
+/// are computed but never used.
 constexpr int roundedRows(int rows) {
     const int group = rows <= 2048 ? 64 : 256;
     return (rows + group - 1) / group * group;

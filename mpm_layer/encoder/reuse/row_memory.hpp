@@ -9,8 +9,8 @@
 namespace mpm {
 
 /// For operators that compute each row independently, after an encoder that runs with reuse. If most rows
-/// differ in several consecutive forwards, comparing costs more than it saves. Then the memory is emptied
-/// and rests: it compares nothing for some forwards, for more each time.
+/// differ in several consecutive forwards, comparing costs more than it saves. Then the memory is emptied and
+/// rests: it compares nothing for 8 forwards. Each further rest is longer, up to 64 forwards.
 class RowMemory {
 public:
     /// Remembers `input`. Returns the rows, ascending, that differ from the previous forward; all rows if the

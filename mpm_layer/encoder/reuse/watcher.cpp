@@ -147,8 +147,8 @@ bool StreamWatcher::watchSuspended(const FrameRows& frame, const Reuse& reuse) {
     return false;
 }
 
-// Returns the distance of each image token from m_reference, the token as it was last computed. The distance
-// counts as 0 if it is within the token's threshold or, with `exact`, if no bit differs.
+// Returns the distance of each image token from m_reference, the token as it was last computed. If the
+// distance does not exceed the token's threshold (with `exact`: if no bit differs), it counts as 0.
 std::vector<float> StreamWatcher::changesOf(const FrameRows& frame, const Reuse& reuse) const {
     std::vector<float> changes(frame.tokens);
     parallelFor(
@@ -254,9 +254,9 @@ FramePlan StreamWatcher::planPartial(const FrameRows& frame, const Reuse& reuse,
 
 // Returns how many of the oldest tokens to refresh, so that each token is computed within `refresh` frames
 // and all frames have similar work. For every age, divides the number of tokens of at least this age by the
-// number of frames that remain for them. Ignores tokens younger than `refresh` / 2, because many of them will
-// change before they are old. If the budget is below twice the even share (tokens / `refresh`), returns the
-// even share.
+// number of frames that remain for them, and takes the largest quotient. Ignores tokens younger than
+// `refresh` / 2, because many of them will change before they are old. If the budget is below twice the even
+// share (tokens / `refresh`), returns the even share.
 int StreamWatcher::due(const Reuse& reuse) const {
     const int tokens = static_cast<int>(m_ages.size()),
               evenly = tokens / reuse.refresh + (tokens % reuse.refresh > 0);

@@ -9,9 +9,9 @@
 namespace mpm {
 
 /// Upper bounds of each token's noise, as root mean squares. Noise is independent between tokens and between
-/// frames, so if `differences` are only noise, they are the smallest bound. If `apart` is smaller, the light
-/// or the scene has changed in the same way in neighbouring tokens. If a contrast is smaller, the noise
-/// cannot exceed this contrast.
+/// frames. So if `differences` contain only noise, no other bound is lower. If `apart` is lower, the light or
+/// the scene has changed in the same way in neighbouring tokens. If a contrast is lower, the noise cannot
+/// exceed this contrast.
 struct NoiseEvidence {
     std::vector<float> differences;      ///< from the previous frame
     std::vector<float> apart;            ///< differences without the part that the next token shares
@@ -65,7 +65,8 @@ public:
     /// Makes the next frame full.
     void restart();
     /// Plans the next frame. `blocks`: number of blocks of all encoders that use the plan. If the input does
-    /// not change during blocks + 1 refreshes, all outputs are final, and further equal frames are idle.
+    /// not change for (blocks + 1) * refresh frames, all outputs are final, and further equal frames are
+    /// idle.
     FramePlan next(const FrameRows& frame, const Reuse& reuse, int blocks);
 
 private:

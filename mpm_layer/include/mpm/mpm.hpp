@@ -149,7 +149,7 @@ public:
     ///     some speed. On a CPU the bits never depend on the batch
     void setBatchIndependent(bool independent);
 
-    /// Uses the given maps at a stage instead of maps of the method, until clearMaps().
+    /// Uses `maps` at a stage instead of the method's maps, until clearMaps().
     /// @param stage index in the schedule, from 0
     /// @param maps a map for each image, or a single map for all: CV_32S 1xK for the K image tokens that
     ///     enter the stage, ids 0..M-1, each used at least once
@@ -184,13 +184,13 @@ public:
     /// @param outputs f32 [images, rows, dim()] on the device, for each output of the encoder, in order
     /// @param stream a cudaStream_t; the tokens are read after all earlier work in this stream. Null: the
     ///     default stream
-    /// @throws cv::Exception if a requirement above is not met, a pointer is not of that device, reuse is on,
-    ///     or the device fails or has too little memory
+    /// @throws cv::Exception if a requirement above is not met, a pointer does not point to memory of that
+    ///     device, reuse is on, or the device fails or has too little memory
     void forwardOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
                          void* stream = nullptr);
 
-    /// @return a copy of the last forward's report, which shares no memory with the encoder; without images
-    ///     before the first forward
+    /// @return a copy of the last forward's report, which shares no memory with the encoder. Before the first
+    ///     forward, the report has no images
     Report report() const;
     /// @param image index in the batch of the last forward, from 0
     /// @return the number of image tokens that entered each block: report().images[image].tokens
@@ -221,7 +221,8 @@ private:
     std::shared_ptr<EncoderControl> m_control;
 };
 
-/// Tokens after a merge. M: number of clusters, N: number of image tokens before, D: values of a token.
+/// Tokens after a merge. M: number of clusters, N: number of image tokens before the merge, D: values of a
+/// token.
 struct Merged {
     cv::Mat tokens;  ///< CV_32F (special+M) x D
     cv::Mat map;     ///< CV_32S 1xN: cluster of each image token, 0..M-1
@@ -283,7 +284,8 @@ MPM_API void registerLayers();
 
 /// @param net a network with an MpmEncoder; call registerLayers() before reading it
 /// @return a handle of the backbone: the first MpmEncoder that merges, or its chain
-/// @throws cv::Exception if no MpmEncoder merges; with the reason if OpenCV 5 could not create the encoder
+/// @throws cv::Exception if no MpmEncoder merges, or if OpenCV 5 could not create the encoder; the message
+///     then has the reason
 MPM_API Encoder encoder(cv::dnn::Net& net);
 
 /// Merges mutual pairs: two tokens merge if each is the other's most similar token.

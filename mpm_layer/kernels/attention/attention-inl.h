@@ -22,7 +22,7 @@ namespace HWY_NAMESPACE {
 
 // Queries are in the lanes of vectors, keys in the rows of a block. So the softmax takes maxima and sums lane
 // by lane, and the weights form a panel, the right operand of the product with the values. A pass computes
-// the weights of as many keys as a buffer has room for, then adds their values.
+// the weights of as many keys as fit in a buffer, then adds the keys' weighted values to the output.
 
 constexpr float kLog2E = 1.44269504f;
 
@@ -135,10 +135,11 @@ HWY_INLINE void endPass(int headSize, const Panel<V>& panel) {
     }
 }
 
-/// Processes all keys of a head, a group at a time. score(first, block) adds the scores of the group at key
-/// `first` to a block. weigh(block, at) turns the scores into weights and stores them at key `at` of a buffer
-/// for `room` keys. add(first, count) adds the values of `count` keys, multiplied by the weights in the
-/// buffer, to the output.
+/// Processes all keys of a head, a group at a time, with three functions:
+/// - score(first, block) adds the scores of the group at key `first` to a block.
+/// - weigh(block, at) turns the scores into weights and stores them at key `at` of a buffer for `room` keys.
+/// - add(first, count) adds the values of `count` keys, multiplied by the weights in the buffer, to the
+///   output.
 template <int V, class Score, class Weigh, class Add>
 HWY_INLINE void attendKeys(const AttentionHead& head, int room, Panel<V>& panel, const Score& score,
                            const Weigh& weigh, const Add& add) {

@@ -21,10 +21,10 @@ HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avx512bf16" MPM_TILES_TARGET)
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// The numbers of keys in a block and in a piece of a block. While the vector units turn the scores of a block
-// into weights, the tile unit multiplies the keys of the next block and the values of earlier blocks. The
-// processor overlaps instructions only if they are at most a few hundred instructions apart, so steps of the
-// tile unit alternate with pieces of the block.
+// The numbers of keys in a block and in a piece of a block. While the vector units turn a block's scores into
+// weights, the tile unit multiplies the next block's keys and the values of earlier blocks. The processor
+// overlaps only instructions that are at most a few hundred apart. So steps of the tile unit alternate with
+// pieces of the block.
 constexpr int kTileKeys = 2 * kTileRows, kPieceKeys = 8, kPieces = kTileKeys / kPieceKeys;
 // The number of blocks in a group. A single product multiplies the values of all keys in a group.
 constexpr int kTogether = 2;
@@ -162,8 +162,7 @@ struct TileTotals {
     __m512i bits[2];
 };
 
-/// Returns 2^x plus half of the last bit of a bf16, so that the upper half of the result is 2^x rounded to
-/// bf16.
+/// Returns 2^x plus half of a bf16's last bit. So the upper half of the result's bits is 2^x rounded to bf16.
 HWY_INLINE __m512i exp2ForPairs(Float x) {
     static constexpr float kTerms[] = {0.99992522f + 0x1p-8f, 0.695833529f, 0.226067168f, 0.0780245231f};
     const __m512 part = _mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);

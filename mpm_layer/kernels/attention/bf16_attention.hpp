@@ -41,9 +41,9 @@ void attendPanelBf16(const AttentionHeadBf16& head, int first, float* output, si
 /// Whether attention in int8 takes the values as quads, like the keys. If so, weights are bytes too.
 bool takesValueQuads();
 
-/// The quantisation step of a token's values in a head. Attention must multiply the token's weight by the
-/// step. For this, attention adds `bias`, the base-2 logarithm of the step, to the token's score. The weight
-/// times `inverse` is then the weight without the step. Both members are NaN if a value is not finite.
+/// The quantisation step of a token's values in a head. Attention multiplies the token's weight by the step:
+/// it adds `bias`, the base-2 logarithm of the step, to the token's score. Multiplying the weight by
+/// `inverse` removes the step again. If a value is not finite, both members are NaN.
 struct ValueStep {
     float bias, inverse;
 };
@@ -52,8 +52,8 @@ ValueStep roundValues(const float* values, int size, std::int8_t* bytes);
 /// Interleaves the bytes of four tokens: each of `count` columns gets a quad with a byte of each token.
 void interleaveBytes(const std::int8_t* const (&tokens)[4], int count, I8Quad* quads);
 
-/// A head whose keys are quads. If `values` is null, the values are those of `f32`, else quads. kKeysRead
-/// more keys and scales must be readable after the last key.
+/// A head whose keys are quads. If `values` is null, the values are read from `f32`. kKeysRead more keys and
+/// scales must be readable after the last key.
 struct AttentionHeadI8 {
     AttentionHead f32;   ///< `keys` of this member is not read
     const I8Quad* keys;  ///< [tokens][keyStride]; the first quadsOf(headSize) of each row are used

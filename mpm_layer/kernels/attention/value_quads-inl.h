@@ -152,7 +152,7 @@ HWY_INLINE void addValueQuads(const I8Quad* values, size_t stride, int quads, co
     }
 }
 
-/// Adds the values of the keys of the block, multiplied by their weights, to the output.
+/// Adds the values of the block's keys, multiplied by the keys' weights, to the output.
 template <int V>
 HWY_NOINLINE void addValueQuads(const AttentionHeadI8& head, int quad, int quads, const I8Quad* weights,
                                 const Float (&unit)[V], float* output) {

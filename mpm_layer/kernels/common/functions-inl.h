@@ -65,7 +65,7 @@ HWY_INLINE Float exp2Coarse(Float x) {
 /// x as a whole number of pieces, each 2^-kBits long, plus a rest between -1/2 and 1/2 of a piece.
 template <int kBits>
 struct Pieces {
-    static constexpr float kLast = 1.5f * (1 << (23 - kBits));  // the last bit of x + kLast is a piece
+    static constexpr float kLast = 1.5f * (1 << (23 - kBits));  // the last bit of x + kLast is worth a piece
 
     HWY_INLINE explicit Pieces(Float x)
         : sum(hn::Add(x, hn::Set(FloatTag(), kLast))),

@@ -75,8 +75,8 @@ private:
     }
 };
 
-// Like multiplyPanel(). But multiplyPanel() is compiled without bf16, so functions with bf16 cannot be
-// inlined there. Without inlining, the sums are in memory at each step, which takes twice the time.
+// Like multiplyPanel(), for pairs of bf16. multiplyPanel() itself is compiled without bf16, so it cannot
+// inline functions that use bf16: each step would load and store the sums, which takes twice the time.
 template <class Target>
 HWY_INLINE void multiplyBf16(const Bf16Pair* rows, size_t rowStride, int count,
                              const PackedWeightsBf16& weights, const Epilogue& epilogue,

@@ -35,8 +35,8 @@ public:
 /// Like product(); `rowStride` is in pairs.
 void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
                  const Epilogue& epilogue, float* output, size_t outputStride);
-/// Does the same, but writes rows of pairs for the next product, and computes GELU only to the precision of
-/// bf16. Ignores Epilogue::add.
+/// Like the function above, but writes rows of pairs for the next product, and computes GELU only to the
+/// precision of bf16. Ignores Epilogue::add.
 void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
                  const Epilogue& epilogue, Bf16Pair* output, size_t outputStride);
 

@@ -165,7 +165,7 @@ HWY_INLINE float largestOf(const float* row, int width) {
     return largest;
 }
 
-/// Returns sixteen values as rounded numbers of steps: the low bytes of the sums with `magic`.
+/// Quantises sixteen values to bytes, which are the low bytes of the sums with `magic`.
 HWY_INLINE int8x16_t bytesOfSteps(const float* from, float32x4_t inverse, float32x4_t zero,
                                   float32x4_t magic) {
     int16x8_t steps[4];

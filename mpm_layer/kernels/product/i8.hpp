@@ -1,6 +1,6 @@
-// Products in int8 with 32-bit sums. Each row, and each column of the weights, has a quantisation step that
-// its largest value determines, so no calibration is needed. Sums of integers are exact, so the bits of a row
-// do not depend on other rows.
+// Products in int8 with 32-bit sums. The largest value of a row, or of a column of the weights, determines
+// the quantisation step of this row or column, so no calibration is needed. Sums of integers are exact, so
+// the bits of a row do not depend on other rows.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ inline int quadsOf(int width) {
     return (width + 3) / 4;
 }
 
-/// The operand that uses all steps of a byte. On some processors, the other operand has fewer steps. Tokens
-/// or pixels should be the finer operand: they have larger outliers than weights, and outliers make steps
-/// large.
+/// The operand that is quantised with the full range of a byte. On some processors, the other operand has
+/// fewer steps. The caller should choose tokens or pixels as the finer operand: they have larger outliers
+/// than weights, and outliers make steps large.
 enum class Finer { Left, Right };
 
 /// How values become bytes. A byte of the left operand is the number of steps of a value, plus `offset`.
@@ -54,7 +54,7 @@ void interleaveQuads(const float* const (&rows)[4], int width, float largest, I8
 class PackedWeightsI8 : public Panels<I8Quad, 4> {
 public:
     PackedWeightsI8() = default;
-    /// If `least` is set, rows must be from packQuadsFrom(), else from packQuads().
+    /// If `least` is set, the left operand must be from packQuadsFrom(), else from packQuads().
     PackedWeightsI8(const float* weights, size_t stride, int depth, int columns,
                     std::optional<float> least = std::nullopt);
 
@@ -72,7 +72,7 @@ public:
     void setColumns(int first, int count, float largest, const std::int32_t* sums);
 
 private:
-    std::vector<float> m_scales, m_least;  // m_scales also has missing columns
+    std::vector<float> m_scales, m_least;  // m_scales also has entries for missing columns
     std::vector<std::int32_t> m_offsets;
 };
 

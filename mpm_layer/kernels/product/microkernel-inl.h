@@ -1,9 +1,9 @@
 // The innermost loop of products in f32, compiled for each instruction set.
 //
-// A block has R rows by two vectors of sums, which stay in registers until all of the depth k is added.
-// Elements of the left operand are broadcast from memory. The right operand is in panels of two vectors,
-// [k][2 * lanes]. Every sum is a single chain of fused multiply-adds in ascending k, for blocks of any
-// height. So the bits of a row depend neither on other rows nor on how rows are divided among threads.
+// A block has R rows by two vectors of sums, which stay in registers over the whole depth. Elements of the
+// left operand are broadcast from memory. The right operand is in panels of two vectors, [k][2 * lanes]. In
+// blocks of any height, every sum is a single chain of fused multiply-adds in ascending k. So the bits of a
+// row depend neither on other rows nor on how rows are divided among threads.
 
 #if defined(MPM_KERNELS_MICROKERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_MICROKERNEL_INL_H_

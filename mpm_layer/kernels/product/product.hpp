@@ -24,8 +24,8 @@ inline int groupsOf(int rows) {
 constexpr size_t paddedStride(int width) {
     return (static_cast<size_t>(width) + 15) / 16 * 16 + 16;
 }
-/// Returns the number of floats of a left operand with `rows` rows, including the rows after the last that
-/// products also read: products read whole row groups or, in tiles, multiples of 32 rows.
+/// Returns the number of floats of a left operand with `rows` rows. Includes the extra rows that products
+/// read, because they read whole row groups or, in tiles, multiples of 32 rows.
 inline size_t paddedSize(int rows, size_t stride) {
     constexpr int kTiles = 32;
     return static_cast<size_t>((groupsOf(rows) * rowGroup() + kTiles - 1) / kTiles * kTiles) * stride;
@@ -46,8 +46,8 @@ public:
         return reinterpret_cast<const Cell*>(m_data.data()) + index * panelSize();
     }
 
-    /// Changes the size to another operand, whose panels the caller must fill. Allocates only if the memory
-    /// is too small.
+    /// Changes the size to that of another operand, whose panels the caller must fill. Allocates only if the
+    /// memory is too small.
     void reshape(int depth, int columns) {
         m_depth = depth;
         m_columns = columns;

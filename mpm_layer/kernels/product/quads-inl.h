@@ -1,10 +1,9 @@
 // Quads of bytes: the loop of their products, and quantisation to quads.
 //
-// On x86, instructions multiply unsigned bytes of the left operand by signed bytes of the right operand. So
-// left bytes are stored with an offset, which is later removed from the sums. Without VNNI, two products are
-// first added in 16 bits. These sums do not saturate if two neighbours of the right operand have at most 128
-// steps together, or if the left operand has 7 bits. On Arm, bytes of both operands are signed
-// (dots_neon-inl.h).
+// On x86, instructions multiply unsigned bytes by signed bytes. So the bytes of the left operand are stored
+// with an offset, which is later removed from the sums. Without VNNI, two products are first added in 16
+// bits. These sums do not saturate if two neighbours of the right operand have at most 128 steps together, or
+// if the left operand has 7 bits. On Arm, bytes of both operands are signed (dots_neon-inl.h).
 
 #if defined(MPM_KERNELS_QUADS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_QUADS_INL_H_
@@ -312,8 +311,8 @@ HWY_INLINE float halfOfLargestPair(const float* row, int width) {
     return hn::GetLane(hn::MaxOfLanes(d, peak));
 }
 
-/// The quantisation step `scale`, so that `levels` steps are `largest`, and the inverse of the step. Both are
-/// finite even if `largest` is tiny.
+/// The quantisation step `scale`, which is `largest` / `levels`, and the inverse of the step. Both are finite
+/// even if `largest` is tiny.
 struct Step {
     HWY_INLINE Step(float largest, float levels) {
         constexpr float kMost = 0x1p126f;

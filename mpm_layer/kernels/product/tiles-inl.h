@@ -119,8 +119,8 @@ HWY_INLINE void multiplyStep(const std::uint32_t* rows, size_t rowStride, const 
     else                                         \
         _tile_zero(tile)
 
-/// Stores a tile of sums in `to`, unless `to` is null. Then loads the tile from `from`, or sets it to zero if
-/// `from` is null.
+/// If `to` is not null, stores a tile of sums in `to`. Then loads the tile from `from` or, if `from` is null,
+/// sets it to zero.
 template <int kTile>
 HWY_INLINE void changeSums(void* to, const void* from) {
     if constexpr (kTile == 0) {
@@ -136,8 +136,8 @@ HWY_INLINE void changeSums(void* to, const void* from) {
 #undef MPM_CHANGE_SUMS
 
 /// Runs a quarter of a step: the products for tile kQuarter of the four tiles of sums. If `first`, the step
-/// begins a new product: stores the tile's sums of the previous product in `before`, unless `before` is null,
-/// and loads the tile from `sums`, or sets it to zero if `sums` is null.
+/// begins a new product: changeSums() stores the tile's sums of the previous product in `before` and loads
+/// the tile from `sums`. Each of these pointers may be null.
 template <class Tiles, int kQuarter>
 HWY_INLINE void quarterStep(const std::uint32_t* rows, size_t rowStride, const std::uint32_t* panel,
                             bool first, void* before, const void* sums) {

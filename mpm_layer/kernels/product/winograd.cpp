@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-constexpr float kNear = 0.70710678118654752f, kFar = 1.4142135623730951f;  // the points
+constexpr float kNear = 0.70710678118654752f, kFar = 1.4142135623730951f;  // interpolation points
 
 /// Transforms six inputs along an axis to factors.
 HWY_INLINE void toFactors(const Float (&x)[6], Float (&y)[6]) {

@@ -91,7 +91,8 @@ bool Extent::isFarFrom(const Extent& other) const {
     return most + other.most - gap * gap < std::min(least, other.least);
 }
 
-// The number of elements after the last row: whole panels are written, and vectors may begin at any row.
+// The number of spare elements after the last row: whole panels are written, and vectors may begin at any
+// row.
 constexpr size_t kTail = 2 * kAlignment / sizeof(float);
 
 Leads::Leads(int count) : m_count(count) {

@@ -26,8 +26,8 @@ constexpr float kWordReach = 45000.0f, kLargestWord = 32767.0f;
 constexpr int kMostWords = 1 << 16;
 // A step is at least the error h of its row divided by kWordHaze (words) or kFloatHaze (floats).
 constexpr float kWordHaze = 4.0f, kFloatHaze = 1e-5f;
-// Rows that are nearer to the basis than this distance get the step for this distance: they hardly differ in
-// f32, and squares of steps must not vanish.
+// A step is at least the step for this distance from the basis: nearer rows hardly differ in f32, and squares
+// of steps must not vanish.
 constexpr float kTightest = 1e-8f;
 constexpr float kRounding = 0x1p-24f;
 
@@ -59,7 +59,7 @@ HWY_INLINE void sumsOf(Float v0, Float v1, Float v2, Float v3, float (&sums)[kDi
 // overlap.
 constexpr int kTogether = 16;
 
-/// The rest e of a row, without m and the row's place.
+/// Measures of a row's rest e: see screen.hpp.
 struct Rest {
     float far, near;   // |u - m|^2, |e|^2
     float peak;        // the largest element of e
@@ -153,8 +153,8 @@ void PlaceRows(const TokenRows& rows, int first, int count, const ScreenBasis& b
         placed[i] = placedRow(rows.data + i * rows.stride, basis, rows.width, room);
 }
 
-/// Returns a bound of the rounding error of e. Each step rounds its result: the subtraction of m, then of
-/// each direction, after which the square of the rest is about 2 a^2 smaller.
+/// Returns a bound of the rounding error of e. Each subtraction rounds: first that of m, then that of each
+/// direction. A direction reduces the square of the rest by about 2 a^2.
 HWY_INLINE float hazeOf(const PlacedRow& placed, const Rest& rest) {
     float left = rest.far * 1.001f, sum = 0;
     for (int l = 0; l < kDirections; ++l) {

@@ -21,8 +21,9 @@ MPM_BEFORE_NAMESPACE_I8();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Adds the products in sixteen sums, then adds the sums in a fixed order, so the order is the same for
-// vectors of any width. A product of two f32 is exact in f64, so a fused multiply-add gives the same bits.
+// Adds the products to sixteen sums, then adds the sums. The order of all additions is fixed, so the bits do
+// not depend on the vectors' width. Products of two f32 are exact in f64, so a fused multiply-add gives the
+// same bits as a multiplication and an addition.
 HWY_INLINE double dotInDoubles(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, int width) {
     constexpr int kSums = 16;
     double sums[kSums] = {};
@@ -65,7 +66,7 @@ struct Decision {
         index = candidate;
         token = itsToken;
     }
-    /// Whether a candidate with this token can still win, given that no cosine is above 1.
+    /// Whether a candidate with this token can still win. If the best cosine is 1, only a lower token can.
     HWY_INLINE bool canChange(int itsToken) const { return value < 1 || itsToken < token; }
 };
 
@@ -81,15 +82,15 @@ HWY_INLINE double similarity(const ExactRows& rows, int one, int other, float* r
                   std::sqrt(dotInDoubles(second, second, rows.width)));
 }
 
-// The rows that are decided together: fewer than in the screen, because doubtful rows are few and are divided
-// among threads.
+// The number of rows that are decided together. It is smaller than the screen's row group, because there are
+// few doubtful rows, which are divided among threads.
 constexpr int kDecided = kGroup / 3;
 
 int DecidedTogether() {
     return kDecided;
 }
 
-/// Finds the most similar row of each of at most kDecided rows, after gathering their cells in `cells`.
+/// Copies the cells of at most kDecided doubtful rows to `cells`, then finds the most similar row of each.
 template <class Operand>
 HWY_INLINE void decideGroup(const Screen& screen, const ExactRows& exact, const DoubtfulRows& doubtful,
                             float* cells, int* nearest) {

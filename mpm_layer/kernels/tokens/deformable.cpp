@@ -18,8 +18,8 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// For each sample: `at`, the index in DeformableHead::values of the first of four corners, and the four
-// weights.
+// The samples of all queries. For each sample, `at` is the index of the upper left corner in
+// DeformableHead::values, and `weight` has the weights of the four corners.
 struct Samples {
     Samples(float* scratch, size_t room)
         : offsets(scratch),
@@ -53,7 +53,8 @@ HWY_INLINE void copyFew(const float* from, int count, float* to) {
         hn::StoreU(loadFew(from + i, count - i), d, to + i);
 }
 
-// Writes whole vectors. Elements after the last logit are overwritten by the next query, or never read.
+// Writes whole vectors, so also writes after the last logit. The next query overwrites these elements, or
+// nothing reads them.
 HWY_INLINE void softmax(const float* logits, int count, float* to) {
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));
@@ -77,8 +78,8 @@ HWY_INLINE void softmax(const float* logits, int count, float* to) {
         hn::StoreU(hn::Mul(hn::LoadU(d, to + i), share), d, to + i);
 }
 
-// Finds corners and weights of samples. Comparisons with NaN fail, so a sample at NaN is outside. All corners
-// of an outside sample are zeros below the level.
+// Finds corners and weights of a vector of samples. Comparisons with NaN are false, so a sample at NaN counts
+// as outside. The corners of a sample outside are moved to the zeros below the level.
 HWY_INLINE void locate(const DeformableHead& head, size_t i, const Samples& to) {
     const FloatTag d;
     const hn::RebindToSigned<FloatTag> di;
@@ -158,8 +159,8 @@ HWY_INLINE void fetch(const float* from, int count) {
     __builtin_prefetch(from + count - 1, kWrite);
 }
 
-// Prefetches the logits, offsets and output of a query: the processor does not, because they are short and
-// far from those of the next query.
+// Prefetches the logits, offsets and output of a query. The processor does not prefetch these short arrays by
+// itself, because those of two queries are far apart.
 HWY_INLINE void fetchQuery(const DeformableHead& head, int q) {
     fetch<0>(head.logits + q * head.logitStride, head.samples);
     fetch<0>(head.offsets + q * head.offsetStride, 2 * head.samples);
@@ -205,8 +206,8 @@ namespace mpm::kernels {
 HWY_EXPORT(RunDeformableHead);
 HWY_EXPORT(PackPositions);
 
-// Whole vectors of the widest instruction set are read and written, and another vector after the last sample
-// of a query.
+// Adds room for a vector, and rounds up to whole vectors of the widest instruction set: the functions above
+// read and write whole vectors, also after the last sample of a query.
 size_t deformableRoom(size_t samples) {
     constexpr size_t kLanes = kAlignment / sizeof(float);
     return (samples + 2 * kLanes - 1) / kLanes * kLanes;

@@ -18,9 +18,9 @@ struct DeformableHead {
     const float* offsets = nullptr;  ///< [queries][samples][x, y] in pixels, rows `offsetStride` apart
     size_t offsetStride = 0;
     int next = 0;  ///< number of later queries to prefetch, at most `queries`
-    // For each sample, [queries * samples]: the reference point x, y in pixels from the centre of pixel 0;
-    // the columns and rows of the sample's level; the elements from row to row; and the index of the level's
-    // pixel 0 in `values`.
+    // Arrays of [queries * samples]. For each sample: the reference point x, y in pixels from the centre of
+    // pixel 0; the columns and rows of the sample's level; `pitch`, the number of elements from a row to the
+    // next row; `start`, the index of the level's pixel 0 in `values`.
     const float *x = nullptr, *y = nullptr;
     const float *columns = nullptr, *rows = nullptr;
     const std::int32_t *pitch = nullptr, *start = nullptr;

@@ -1,4 +1,4 @@
-// The leads of a vector of rows, and of each lane: see leads.hpp.
+// Leads (see leads.hpp) in vectors: the leads of a vector of rows, and separate leads for each lane.
 
 #if defined(MPM_KERNELS_LEADS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_LEADS_INL_H_
@@ -50,7 +50,7 @@ struct LeadVectors {
         value = hn::Max(value, its);
     }
 
-    /// Raises `rest` to a value whose column is not kept, if that value is higher.
+    /// Raises `rest` to `its` if `its` is higher. The column of `its` is not kept.
     HWY_INLINE void keepRest(Float its) { rest = hn::Max(rest, its); }
 
     HWY_INLINE void keep(const LeadVectors& other) {
@@ -70,7 +70,7 @@ HWY_INLINE void keepLeads(const Leads& from, int fromFirst, Leads& to, int first
     }
 }
 
-/// The leads of each lane; in memory they are [value][index][second].
+/// Separate leads for each lane. In memory, value, index and second are `apart` elements from each other.
 struct LaneLeads {
     Float value, second;
     Index index;
@@ -114,7 +114,7 @@ HWY_INLINE void forget(float* leads, size_t cells) {
     std::fill(leads + 2 * cells, leads + 3 * cells, kNever);
 }
 
-/// Removes the best lane of a row and returns its value.
+/// Removes the best lane of a row. Returns the value of this lane, and sets `index` to the lane's column.
 HWY_INLINE float takeBest(Float& value, const int* indices, int& index) {
     const FloatTag d;
     const Float best = hn::MaxOfLanes(d, value);

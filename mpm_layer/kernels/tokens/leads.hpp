@@ -7,8 +7,8 @@
 
 namespace mpm::kernels {
 
-/// The highest value of each row so far, a second value, their columns, and `rest`, an upper bound of all
-/// other values, which may exceed the second value.
+/// For each row: the highest value so far, a second value, the columns of both values, and `rest`, an upper
+/// bound of all other values. `rest` may exceed the second value.
 class Leads {
 public:
     struct Row {
@@ -18,7 +18,7 @@ public:
 
     explicit Leads(int count);
 
-    /// Merges in the leads that `other` has for row `first` and all later rows.
+    /// For row `first` and all later rows, merges the leads in `other` into the leads in this object.
     void merge(const Leads& other, int first);
 
     int count() const { return m_count; }

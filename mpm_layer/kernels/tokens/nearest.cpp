@@ -18,7 +18,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// The best value of each lane so far; the first of equal values is kept.
+/// The best value of each lane so far, with the column. If values are equal, keeps the earliest.
 struct RunningBest {
     Float value;
     Index index;
@@ -87,8 +87,8 @@ void NearestColumns(const float* rows, size_t stride, int first, int count, cons
     }
 }
 
-// The matrix is symmetric, so a panel's columns are compared with earlier rows only. Their products update
-// the leads of both.
+// The matrix of products is symmetric, so each column is compared with earlier rows only. A product updates
+// the leads of the row and of the column.
 void LeadsAmong(const float* rows, size_t stride, const SimilarColumns& columns, Leads& leads) {
     static thread_local Buffer scratch;
     const int width = static_cast<int>(panelWidth()), lanes = width / 2;

@@ -1,5 +1,5 @@
-// The search for the most similar column of each row, in f32: for reducers that match two sets of tokens, and
-// among a few tokens.
+// The search for the most similar column of each row, in f32. Used by reducers that match two sets of tokens,
+// and to find mutual pairs if there are few tokens.
 #pragma once
 
 #include <cstddef>

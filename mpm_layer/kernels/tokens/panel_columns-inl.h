@@ -1,5 +1,5 @@
-// The columns of a panel of similarities: their numbers, and kNever, the value of missing columns, which
-// never wins.
+// The columns of a panel of similarities, and kNever: the value of missing columns, which is lower than any
+// similarity.
 
 #if defined(MPM_KERNELS_PANEL_COLUMNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_PANEL_COLUMNS_INL_H_
@@ -23,7 +23,7 @@ using Index = hn::Vec<IndexTag>;
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
-/// Two vectors of columns; column `limit` and all later columns are missing.
+/// The numbers of a panel's columns, as two vectors. Column `limit` and all later columns are missing.
 struct Columns {
     Index left, right;
     bool whole;

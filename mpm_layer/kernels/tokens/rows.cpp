@@ -16,8 +16,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
-// Calls body(vector, index, count) for each vector of a row, from element `index` on. `count` lanes exist;
-// missing lanes are zero.
+// Calls body(vector, index, count) for each vector of a row. The vector has `count` elements of the row, from
+// element `index` on; all other lanes are zero.
 template <class Body>
 HWY_INLINE void forEachVector(const float* row, int width, const Body& body) {
     const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
@@ -89,8 +89,8 @@ void AddScaledRow(float factor, const float* from, int width, float* to) {
     });
 }
 
-/// If squares neither overflow nor vanish, computes x / |x| without scaling and returns true. Scaling would
-/// give the same bits.
+/// If the squares neither overflow nor underflow, computes x / |x| without scaling and returns true. The bits
+/// are the same as with scaling.
 HWY_INLINE bool unitRowAsItIs(const float* in, int width, float* out) {
     constexpr float kLeast = 1e-20f, kMost = 1e20f;
     const FloatTag d;
@@ -150,7 +150,7 @@ struct ColumnBlock {
     int depth, count;
 };
 
-// Calls body(vector, channel, column, number of existing lanes).
+// Calls body(vector, channel, column, count) for each vector; the first `count` lanes hold columns.
 template <class Body>
 HWY_INLINE void forEachElement(const ColumnBlock& block, const Body& body) {
     const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
@@ -197,7 +197,7 @@ void NormaliseColumns(const float* in, size_t stride, int depth, int count, cons
     }
 }
 
-// Returns scores; hidden keys and lanes after the last key get minus infinity.
+// Loads a vector of scores. Hidden keys, and lanes after the last key, get minus infinity.
 template <bool kMasked>
 HWY_INLINE Float keptScores(const float* scores, const float* mask, int count) {
     const FloatTag d;

@@ -16,10 +16,10 @@ void normaliseRow(const float* in, int width, const float* weight, const float* 
 bool unitRow(const float* in, int width, float* out);
 
 /// Computes the mean of the `count` rows whose numbers are in `indices`. Sums are in f64, so they neither
-/// overflow nor underflow. If all rows are equal, the mean has the same bits.
+/// overflow nor underflow. If all rows are equal, the mean has the same bits as the rows.
 void meanRow(const float* rows, size_t stride, const int* indices, int count, int width, float* out);
 
-/// Computes the same mean, with a weight for each of the rows.
+/// Like meanRow(), but computes the weighted mean: weights[i] belongs to row indices[i].
 void weightedMeanRow(const float* rows, size_t stride, const int* indices, const float* weights, int count,
                      int width, float* out);
 
@@ -36,8 +36,8 @@ void addScaledRow(float factor, const float* from, int width, float* to);
 /// Returns the sum of (a - b)^2, or of a^2 if `b` is null.
 float squaredDistance(const float* a, const float* b, int width);
 
-/// Apply rotary positions to a head in place: x * cos + rotate(x) * sin. The first rotates channels 2i and 2i
-/// + 1 together, the second i and i + size / 2.
+/// Apply rotary positions to a head in place: x * cos + rotate(x) * sin. rotateInterleaved() rotates channels
+/// 2i and 2i + 1 together, rotateHalves() rotates channels i and i + size / 2 together.
 void rotateInterleaved(float* head, const float* cosine, const float* sine, int size);
 void rotateHalves(float* head, const float* cosine, const float* sine, int size);
 
@@ -46,8 +46,8 @@ void rotateHalves(float* head, const float* cosine, const float* sine, int size)
 void normaliseColumns(const float* in, size_t stride, int depth, int count, const float* weight,
                       const float* bias, const NormRule& rule, float* out);
 
-/// Computes the softmax of scores; `count` must be at least 1. A score with a negative mask value gets 0,
-/// unless all mask values are negative. A null mask hides no score. A NaN in the mask is not negative. `to`
+/// Computes the softmax of scores; `count` must be at least 1. A score with a negative mask value gets 0. If
+/// `mask` is null or all mask values are negative, ignores the mask. A NaN in the mask is not negative. `to`
 /// may be `scores`.
 void maskedSoftmax(const float* scores, const float* mask, int count, float* to);
 

@@ -20,11 +20,12 @@ MPM_BEFORE_NAMESPACE_I8();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// The number of rows whose sums are examined together: several row groups, to share the work for a panel.
+// The number of rows that a call of findLeads() examines: several row groups, because each call loads the
+// terms of a panel's columns again.
 constexpr int kFollowed = 3 * kGroup;
 
-/// Updates the leads of rows and columns from the sums of rows first..first+rows with a panel. For each row,
-/// uses only later columns, because the matrix is symmetric. The leads of the columns stay in registers.
+/// Updates leads from `sums`, the products of rows first..first+rows and a panel. Each product counts for the
+/// row and for the column, so a row needs only later columns. The leads of the columns stay in registers.
 template <class Operand>
 HWY_INLINE void findLeads(const Screen& screen, const float* sums, int first, int rows,
                           const Columns& columns, float* rowLeads, size_t rowCells, Leads& leads) {
@@ -51,7 +52,7 @@ HWY_INLINE void findLeads(const Screen& screen, const float* sums, int first, in
     rightLeads.keepIn(leads, columns.first + lanes);
 }
 
-/// The comparison of rows first..first+rows of a screen with later columns; each lane has separate leads.
+/// Compares rows first..first+rows of a screen with later columns. finish() merges the leads of the lanes.
 template <class Operand>
 class Sweep {
 public:
@@ -65,8 +66,8 @@ public:
         forget(m_rowLeads, m_apart);
     }
 
-    /// Multiplies the panel at `column` by the row groups from..to, except groups for which `matters` returns
-    /// false.
+    /// Multiplies the panel at `column` by rows from..to (counted from m_first), and updates the leads. Skips
+    /// row groups for which `matters` returns false.
     template <class Matters>
     HWY_INLINE void follow(int column, int from, int to, const Matters& matters) {
         const size_t width = panelWidth(), panelSize = m_screen.depth * width;
@@ -112,7 +113,7 @@ struct Always {
     HWY_INLINE bool operator()(int, int) const { return true; }
 };
 
-/// A test whether a row of a group may be the most similar row of a column of a panel, or the reverse.
+/// Tests whether a row of a group may be the most similar to a column of a panel, or the column to the row.
 class MayLead {
 public:
     HWY_INLINE MayLead(const Screen& screen, const FarBars& bars, int first, int rows)
@@ -148,7 +149,8 @@ private:
     std::vector<Extent> m_groups;
 };
 
-/// Returns how many of the rows first..first+rows are more than a panel before `column`, as whole groups.
+/// Returns how many of the rows first..first+rows are more than a panel's width before `column`, rounded down
+/// to whole row groups.
 HWY_INLINE int farRows(int first, int rows, int column) {
     const int before = column - static_cast<int>(panelWidth()) - first;
     return std::clamp(before / kGroup * kGroup, 0, rows);

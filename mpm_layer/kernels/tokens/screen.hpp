@@ -1,5 +1,5 @@
 // The exact search for the most similar other row of every unit row. A screen compares rows at low precision.
-// If the best row leads the second by more than the sum of all errors, the best row is the result; else
+// If the best row leads the second by more than the sum of all errors, the best row is the result. If not,
 // cosines in f64 decide among the candidates.
 //
 // **Terms.**
@@ -10,10 +10,10 @@
 // - panel: columns that are multiplied and stored together (packPanel)
 // - screen: the upper bounds U and F of the cosines, computed from cells and places
 // - lead: the column with the highest U of a row so far, or a second column that is kept (leads.hpp)
-// - bar: a lower bound of the cosine of a row and its lead: a column with U below the bar is not the nearest
+// - bar: a lower bound of the cosine of a row and its lead; a column with U below the bar is not the nearest
 // - slack: a row's part of the error of U
 // - extent: bounds of the places, the bars and F of some rows
-// Leads, bars and both bounds refer to the cosine minus 1.
+// U, F, bars and the values of leads are bounds of the cosine minus 1, not of the cosine.
 //
 // **Similarity** is the cosine of two f32 unit rows in f64 (cosineOf). Products of two f32 are exact in
 // f64, so the bits of a cosine are the same on every processor. The lowest index wins ties.
@@ -30,15 +30,16 @@
 // **The bound.**
 // - A row's cells q_i are e_i / s_i, rounded; s_i is its step. With x_i >= |e_i / s_i - q_i|,
 //       |e_i.e_j - s_i s_j q_i.q_j| <= s_i s_j (|q_i| x_j + |q_j| x_i + x_i x_j) <= s_i s_j K,
-//   with K for the largest |q| and x of all rows (screenMargin). In words, q_i.q_j is exact; in floats, each
-//   step of the product rounds. K also covers this rounding, and the rounding of U relative to this term.
+//   K follows from the largest |q| and x of all rows (screenMargin). In words, q_i.q_j is exact; in floats,
+//   each step of the product rounds. K also covers this rounding, and the part of the rounding of U that is
+//   proportional to s_i s_j q_i.q_j.
 //   Subtracting m and B a_i rounds, so e_i itself has an error of at most h_i: x_i >= h_i / s_i + ...
 // - The directions are scaled so that |a|^2 (1 + t) <= a'B'Ba / 2 <= |a|^2 (1 + 3t) for t = kTilt. Then
 //       |(a_i-a_j).(c_i-c_j)| <= 3/4 t |a_i-a_j|^2 + (g_i^2 + g_j^2) / t,      g_i >= |c_i|,
 //   and the last quarter of t |a_i-a_j|^2 covers the rounding of f32.
 // - slack_i = g_i^2 / t + the error of r_i, which is below |e_i| h_i + h_i^2 + the rounding of sums.
 // - The length of a unit row of D elements is not exactly 1 in f32. With d = 2^-24 (D + 16), this changes a
-//   cosine by less than d^2 plus d times the cosine's distance from 1. These bounds cover the latter, the
+//   cosine by less than d^2 plus d times the cosine's distance from 1. U and F cover the second term; the
 //   bars also cover d^2.
 // So
 //     U_ij = (r_i + slack_i) + (r_j + slack_j) - |a_i-a_j|^2 + s_i s_j (q_i.q_j + K)
@@ -84,7 +85,7 @@ struct TokenRows {
     int width;
 };
 
-/// A row is plain if its squares neither overflow nor vanish. Other rows are normalised first.
+/// A row is plain if squares of elements neither overflow nor underflow. Other rows are normalised first.
 struct PlacedRow {
     float place[kDirections];  ///< a
     float inverse;             ///< 1 / length
@@ -155,7 +156,7 @@ Extent extentOf(const Screen& screen, const float* least, int first, int rows);
 /// updates the leads of both rows. The rows must be whole row groups, except at the end.
 void screenNear(const Screen& screen, int first, int rows, Leads& leads);
 
-/// Does the same for later rows in all other panels, except row groups and panels that the bars exclude.
+/// Like screenNear(), but for later rows in all other panels. Skips groups and panels that the bars exclude.
 void screenFar(const Screen& screen, const FarBars& bars, int first, int rows, Leads& leads);
 
 /// All rows of an image, for cosines in f64.
@@ -181,7 +182,7 @@ int decidedTogether();
 /// Finds the most similar other row of each doubtful row: cosineOf decides among the remaining columns.
 void decideRows(const Screen& screen, const ExactRows& exact, const DoubtfulRows& rows, int* nearest);
 
-/// Returns which of two columns is more similar to `row`, by the same cosine.
+/// Returns which of two columns is more similar to `row`, by cosineOf.
 int decideBetween(const ExactRows& rows, int row, int one, int other);
 
 /// Returns the product of two rows in f64; its bits do not depend on the processor.

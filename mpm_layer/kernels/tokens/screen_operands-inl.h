@@ -1,6 +1,6 @@
-// The operands of the screen: on x86, 16-bit words with 32-bit sums, because x86 multiplies twice as many
-// words as floats; on other processors, floats. Each class multiplies a row group by a panel and adds the
-// margin to the sums.
+// On x86, the screen multiplies 16-bit words and adds the products in 32 bits, because an instruction
+// multiplies twice as many words as floats. On other processors, the screen multiplies floats. Each class
+// multiplies a row group by a panel and adds the margin to the sums.
 
 #if defined(MPM_KERNELS_SCREEN_OPERANDS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_SCREEN_OPERANDS_INL_H_
@@ -43,7 +43,7 @@ struct FloatOperand {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
 #define MPM_SCREENS_WORDS 1
 
-/// Adds both products of each lane to the sum.
+/// Each lane has two words. Adds the products of both words to the lane's sum.
 struct WordsPlain {
     static HWY_INLINE Int add(Int sum, Int left, Int right) {
 #if HWY_TARGET <= HWY_AVX3

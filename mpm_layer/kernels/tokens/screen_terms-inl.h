@@ -1,4 +1,4 @@
-// The bounds U and F of kernels/tokens/screen.hpp, for a row with a vector of columns.
+// The bounds U and F of kernels/tokens/screen.hpp, for a row and a vector of columns.
 
 #if defined(MPM_KERNELS_SCREEN_TERMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_SCREEN_TERMS_INL_H_
@@ -40,7 +40,7 @@ struct RowTerms {
             place[l] = screen.places[l * screen.apart + row];
     }
 
-    /// Returns U without its last term.
+    /// Returns U without the last term, which contains the product q_i.q_j.
     HWY_INLINE Float apart(const ColumnTerms& columns) const {
         const FloatTag d;
         Float sum = hn::Add(hn::Set(d, shift), columns.shift);

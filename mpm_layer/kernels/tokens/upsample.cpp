@@ -18,7 +18,7 @@ namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
 // Returns the blend of two samples. If both are equal, returns their value, even if infinite. If the weight
-// is 0, `stop` has no effect, even if it is NaN.
+// is 0, returns `start`, even if `stop` is NaN.
 HWY_INLINE Float blendOf(Float start, Float stop, Float weight) {
     const FloatTag d;
     const Float slope = hn::Sub(stop, start);
@@ -27,7 +27,7 @@ HWY_INLINE Float blendOf(Float start, Float stop, Float weight) {
     return hn::IfThenElse(hn::Or(hn::Eq(start, stop), hn::Eq(weight, hn::Zero(d))), start, blend);
 }
 
-/// Stretches a row if the runs are shorter than a vector.
+/// Stretches a row with gathers, which is faster if the runs are shorter than a vector.
 HWY_INLINE void gatherColumns(const float* row, const Runs& runs, float* out) {
     const FloatTag d;
     const hn::RebindToSigned<FloatTag> di;
@@ -64,8 +64,8 @@ struct Piece {
     int index, next, begin, count;
 };
 
-// The number of pieces or vectors in progress together: each is a chain of compare and select, and the
-// processor overlaps chains.
+// The number of pieces or vectors that a loop handles together. Each is a chain of compares and selects, and
+// the processor can overlap several chains.
 constexpr int kAbreast = 4;
 
 // Whether all samples are finite; checked once, not in each of the many blends of a sample.
@@ -140,7 +140,7 @@ void StretchArgmax(const float* rows, size_t stride, int classes, const Runs& ru
     flush();
 }
 
-// If x is NaN, the comparison fails and selects the bound, so the sigmoid is almost 0.
+// If x is NaN, the comparison is false and selects the bound, so the sigmoid is almost 0.
 HWY_INLINE Float sigmoidOf(Float x) {
     const FloatTag d;
     const Float exponent = hn::Mul(x, hn::Set(d, -1.44269504f)), most = hn::Set(d, 126.0f);
@@ -164,7 +164,7 @@ void packRows(const float* low, const float* high, size_t stride, float weight, 
                 const int count = std::min(lanes, to.columns() - first - i);
                 Float x = count > 0 ? loadPart(a + i, count) : hn::Zero(d);
                 if (kBlends && count > 0) {
-                    const Float other = loadPart(b + i, count);  // both may be the same infinity
+                    const Float other = loadPart(b + i, count);
                     x = blendOf(x, other, part);
                 }
                 hn::StoreU(sigmoidOf(x), d, out + i);

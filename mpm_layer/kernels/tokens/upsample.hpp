@@ -16,8 +16,8 @@ struct Tap {
 
 std::vector<Tap> bilinearTaps(int from, int to, bool alignCorners);
 
-/// A run of neighbouring output columns between the same two samples. Unless runs are short, a row is
-/// stretched in vectors of columns, without a gather.
+/// A run of neighbouring output columns between the same two samples. If runs are long, a row is stretched
+/// run by run, without gathers.
 struct Run {
     int index = 0, next = 0, begin = 0, end = 0;
 };
@@ -37,13 +37,13 @@ Runs slice(const Runs& runs, int begin, int end);
 
 void stretchRow(const float* row, const Runs& runs, float* out);
 
-/// Stretches a row for each class, `stride` apart, and labels each column with the row of the largest value.
-/// The lowest row wins ties, a NaN never wins. `best` receives the largest values; it may be null.
+/// Stretches `classes` rows, which are `stride` apart, and labels each output column with the row that has
+/// the largest value. The lowest row wins ties, a NaN never wins. `best` gets the largest values, or is null.
 void stretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels,
                    float* best = nullptr);
 
-/// Fills `to`, which must already have its shape: row k becomes the sigmoid of low + weight * (high - low),
-/// computed from row k of `low` and of `high`. Rows are `stride` apart. The sigmoid of a NaN is almost 0.
+/// Fills row k of `to` with the sigmoid of low + weight * (high - low), computed from row k of `low` and of
+/// `high`. `to` must already have a shape. Rows are `stride` apart. The sigmoid of a NaN is almost 0.
 void packSigmoid(const float* low, const float* high, size_t stride, float weight, PackedWeights& to);
 
 /// Finds, for each column, the row with the largest value, and this value. The lowest row wins ties, a NaN

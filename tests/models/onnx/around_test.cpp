@@ -1,5 +1,5 @@
-// The nodes around the blocks, in forms that exporters write, such as patches by unfold and products with a
-// vector; and reasons for rejecting a model.
+// Converts models whose nodes around the blocks have unusual forms, such as patches by unfold and products
+// with a vector. Also tests why models are rejected.
 #include <functional>
 
 #include "converted_export.hpp"
@@ -41,7 +41,7 @@ int patchIndices(GraphBuilder& g, int64_t count, bool sizeFirst) {
     return g.constant(index);
 }
 
-// torch.nn.Unfold cuts the image into patches, here too many for a separate operation of OpenCV for each.
+// torch.nn.Unfold cuts the image into patches. There are 90 patches, too many for an OpenCV layer for each.
 TEST_F(Around, PatchesByUnfold) {
     const cv::Size grid(10, 9);
     for (int spelling = 0; spelling < 4; ++spelling) {

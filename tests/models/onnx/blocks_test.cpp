@@ -204,8 +204,8 @@ TEST_F(Blocks, HiddenBiasOfEachTokenIsRejected) {
     EXPECT_THROW(models::convertModel(in, folder / "out.onnx", {}), models::Refusal);
 }
 
-// Experts that constants select or mix (by a Concat of two, a sum of three, or with a scale) become one
-// layer.
+// Experts are parallel linear layers. If constants select or weigh the experts, and the results are added or
+// joined, the experts become a single linear layer.
 TEST_F(Blocks, JoinedLinearLayersAreOne) {
     constexpr int kDim = SmallExport::kDim, kHidden = SmallExport::kHidden, kShared = 24;
     for (int spelling = 0; spelling < 5; ++spelling) {

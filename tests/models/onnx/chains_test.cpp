@@ -162,8 +162,8 @@ TEST_F(Chains, ScheduleOfAConvertedChainIsReplaced) {
     EXPECT_EQ(nodes[1].getInts("schedule"), (models::List<int64_t>{4, 6}));
 }
 
-// If rows are scaled or in another order between the groups, they do not form a chain. The second encoder is
-// a decoder and gets all tokens.
+// If rows are scaled or reordered between two groups of blocks, the groups do not form a chain. The second
+// group becomes a decoder, which gets all tokens.
 TEST_F(Chains, OtherTokensAreDecoded) {
     const Between scaled = [](SmallExport& model, int x) {
         return model.builder().node("Mul", {x, model.builder().number(2)});
@@ -217,8 +217,8 @@ TEST_F(Chains, DecoderFollowsTheMap) {
     EXPECT_GT(cv::norm(full, merged, cv::NORM_INF), 0);
 }
 
-// A converted model is converted again, with decoder=merged: the decoder takes the map, as after converting
-// the export.
+// Converts a converted model again, with decoder=merged. The decoder must take the map, as if the export had
+// been converted with this option.
 TEST_F(Chains, DecoderOfAConvertedModelFollowsTheMap) {
     const Between projected = [](SmallExport& model, int x) {
         const int y = model.linear(model.norm(x), SmallExport::kDim, SmallExport::kDim);

@@ -181,8 +181,8 @@ Tensor firstInput(const Shape& shape) {
     return Tensor::floats(shape, std::vector<float>(x.ptr<float>(), x.ptr<float>() + x.total()));
 }
 
-// Returns a model that multiplies tokens with a gate of 0 or 1, by the sign of a value. If `atTheFirstInput`,
-// the value is about 0 for all tokens of the proof's first input, so rounding decides.
+// Returns a model that multiplies each token with a gate: 1 if a value of the token is positive, else 0. If
+// `atTheFirstInput`, the value is about 0 for the proof's first input, so rounding decides.
 Graph gated(bool atTheFirstInput) {
     Tensor shift = Tensor::floats({1, 49, 1});
     for (const bool last : {false, true}) {

@@ -65,7 +65,8 @@ TEST(OwnConvolutions, GiveTheDomainVersion3) {
     EXPECT_EQ(models::domainVersion(graph), 3);
 }
 
-// Files of version 3 of the domain leave out the rows of zeros of a table. Reading adds them to the graph.
+// Files of version 3 of the domain do not store the zeros with which a large table of MpmEmbed begins. The
+// reader adds these zeros to the graph.
 TEST(OwnConvolutions, RowsOfZerosAreLeftOutOfFiles) {
     const TempFolder folder;
     for (const bool latest : {false, true}) {
@@ -131,7 +132,8 @@ TEST_F(HeadsInOpenCV, ConvolutionsTakeUpWhatIsAroundThem) {
     }
 }
 
-// A sine embedding splits even and odd channels by strided slices, which a transpose replaces.
+// A sine embedding separates even and odd channels by slices with step 2. The converter replaces these slices
+// by a transpose. Slices with step 5 stay.
 TEST_F(HeadsInOpenCV, EveryOtherEntryIsTakenByATranspose) {
     for (const int64_t step : {2, 5}) {
         SCOPED_TRACE(step);
@@ -254,7 +256,7 @@ TEST_F(HeadsInOpenCV, ChannelsStayFirst) {
         const auto own =
             std::find_if(nodes.begin(), nodes.end(), [](const Node& n) { return n.op == "MpmConv"; });
         ASSERT_EQ(own != nodes.end(), joined);
-        // One of them is the Transpose of tokens to a map, before the head.
+        // The counts include the Transpose of tokens to a map, before the head.
         EXPECT_EQ(count(nodes, "Transpose"), joined ? 1 : spelling == "read twice" ? 4 : 2);
         if (!joined) continue;
         EXPECT_EQ(own->getString("activation", "none"), "gelu");
@@ -263,8 +265,8 @@ TEST_F(HeadsInOpenCV, ChannelsStayFirst) {
     }
 }
 
-// Linear layers with many rows have the encoder's precision. If there are few rows, which may be queries,
-// they stay in f32, and so does the last layer, which gives the result.
+// Linear layers with many rows have the encoder's precision. Layers with few rows stay in f32, because the
+// rows may be queries. The last layer stays in f32, because it gives the result.
 TEST_F(HeadsInOpenCV, LinearLayersOfManyRowsFollowTheEncoder) {
     constexpr int64_t kWide = 160, kInner = 24, kOuts = 8;
     for (const bool many : {false, true}) {

@@ -1,5 +1,5 @@
-// Exports of detectors and of encoders with windows: each converts, and OpenCV computes the values in the
-// output files, without merging and with the schedules in the file names. Each folder is a case.
+// Converts exports of detectors and of encoders with windows. OpenCV must compute the values in the output
+// files, without merging and with the schedules in the file names. Each folder is a case.
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -104,7 +104,7 @@ protected:
         return given;
     }
 
-    // Returns the prefixes of the files, which have the schedules. The first is "none".
+    // Returns the prefixes of file names that give a schedule, such as "s2_5".
     std::vector<std::string> prefixes() const {
         std::set<std::string> found;
         for (const auto& entry : fs::directory_iterator(m_base)) {
@@ -128,7 +128,8 @@ protected:
         }
     }
 
-    // Compares the features after the block of each tap, before a norm, in the order of the windows.
+    // Compares the tokens after the block of each tap, without a norm. References with windows have the
+    // tokens window by window.
     void compareTaps(const std::string& prefix) {
         models::Graph graph = models::readModel(m_scratch / "converted.onnx");
         std::vector<cv::String> names;
@@ -239,7 +240,7 @@ TEST_P(DetectExports, ConvertAndAgree) {
 
 TEST_P(DetectExports, MergeAsTheReference) {
     for (const std::string& prefix : prefixes()) {
-        // A norm over only eight channels after the taps, as in ViTDet, makes rounding errors larger.
+        // ViTDet has a norm over only eight channels after the taps, so rounding errors are larger here.
         compareOutputs(run(blocksOf(prefix), m_image), prefix + ".", 2e-5);
         compareMaps(prefix + ".");
         compareTaps(prefix + ".");

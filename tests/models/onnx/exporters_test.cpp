@@ -1,5 +1,5 @@
-// Special forms that exporters and optimisers write, such as scalar inputs, fused operators and sequences;
-// and reasons for rejecting a model.
+// Special forms that exporters and optimisers write, such as scalar inputs, fused operators and sequences.
+// Also tests why models are rejected.
 #include <cmath>
 #include <functional>
 #include <map>

@@ -63,12 +63,12 @@ protected:
     void check(const std::string& model) {
         const std::string converted = (folder / "converted.onnx").string();
         const models::Conversion conversion = models::convertModel(model, converted, options());
-        // "rounded_gelu" has constants in half precision, which the converter must recognise as those of
-        // GELU.
         cv::Size grid;
         if (std::ifstream(base + ".grid") >> grid.height >> grid.width) {
             EXPECT_EQ(conversion.grid, grid);
         }
+        // In "rounded_gelu", the constants of GELU are in half precision. The converter must still recognise
+        // GELU, so the error is larger.
         EXPECT_LT(conversion.error, GetParam() == "rounded_gelu" ? 1e-4 : 1e-5);
         std::vector<cv::String> names;  // in the model's order, which is not OpenCV's
         for (const models::Port& port : models::readModel(converted).outputs)
@@ -174,7 +174,8 @@ TEST_P(Exports, LayersFormWhereShapesAreDynamic) {
     if (fs::exists(base + ".refused")) GTEST_SKIP() << "not a model to convert";
     if (isChain() || options().decoder == models::Decoder::Merged)
         GTEST_SKIP() << "merging ends with the first segment in this form";
-    // The UPerNet files are right: ONNX Runtime gives the reference's values. It cannot run Mask2Former.
+    // For UPerNet, the file is right: ONNX Runtime computes the reference's values from it. ONNX Runtime
+    // cannot run Mask2Former.
     for (const char* name : {"upernet", "mask2former"})
         if (GetParam().rfind(name, 0) == 0) GTEST_SKIP() << "OpenCV 5.0.0 does not run the layers around it";
     try {

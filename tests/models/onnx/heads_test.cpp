@@ -11,8 +11,8 @@ namespace {
 using namespace mpm;
 using namespace mpm::test;
 
-// Returns the first pixel of window i, if `to` windows divide `from` pixels. endOf returns the pixel after
-// the window.
+// Adaptive pooling divides `from` pixels into `to` windows. startOf returns the first pixel of window i,
+// endOf returns the pixel after the window.
 int64_t startOf(int64_t i, int64_t from, int64_t to) {
     return i * from / to;
 }
@@ -27,7 +27,7 @@ int64_t widest(int64_t from, int64_t to) {
 }
 
 // Gathers pixels [..., B, C] of a map [rows, columns, B, C] by row and column, as the dynamo exporter does.
-// If `joined`, joins both axes before, as the TorchScript exporter does.
+// If `joined`, first joins rows and columns to a single axis, as the TorchScript exporter does.
 int pixelsAt(GraphBuilder& g, int last, const Shape& map, const Tensor& at, bool joined) {
     if (!joined) return g.node("GatherND", {last, g.constant(at)});
     Shape shape(at.shape().begin(), at.shape().end() - 1);
@@ -44,7 +44,7 @@ int pixelsAt(GraphBuilder& g, int last, const Shape& map, const Tensor& at, bool
 }
 
 // Writes adaptive_avg_pool2d as PyTorch decomposes it: gathers the pixels of all windows, masks pixels after
-// the end of a window, adds slice by slice and divides by the sizes. `last` is the map with channels last.
+// the end of a window, sums each window and divides by its size. `last` is the map with channels last.
 int adaptivePoolOf(GraphBuilder& g, int last, const Shape& map, int64_t rows, int64_t columns, bool joined) {
     const int64_t kh = widest(map[2], rows), kw = widest(map[3], columns);
     Tensor pixels = Tensor::ints({rows, kh, columns, kw, 2});
@@ -123,8 +123,8 @@ TEST(Heads, AdaptivePoolIsOneProduct) {
     }
 }
 
-// In pyramid pooling by PyTorch's default exporter, several pools read the same transposed map. Each becomes
-// a separate pool.
+// In pyramid pooling by PyTorch's default exporter, several adaptive pools read the same transposed map. The
+// converter must still recognise each of these pools.
 TEST(Heads, AdaptivePoolsOfOneTransposeArePooledApart) {
     const Shape map{1, 3, 8, 10};
     for (const bool joined : {false, true}) {
@@ -228,16 +228,16 @@ TEST_F(HeadsInOpenCV, ConvTransposeOfOverlappingWindows) {
         const auto size = [&](int64_t from) { return (from - 1) * w.stride - 2 * pad + w.kernel + w.extra; };
         const List<Node> nodes =
             convert(head, {1, w.outs, size(SmallExport::kRows), size(SmallExport::kColumns)});
-        const bool whole = w.extra == 1 || w.stride == 1;  // each pixel has a window of the output
+        const bool whole = w.extra == 1 || w.stride == 1;  // the output has the input's size times `stride`
         EXPECT_EQ(count(nodes, "MpmConvTranspose"), whole);
         EXPECT_EQ(count(nodes, "ConvTranspose"), !whole);
         EXPECT_EQ(count(nodes, "MpmConv"), 0);
     }
 }
 
-// If a model needs version 2 of the domain for other operators (here for windows that touch), large
-// transposes become MpmTranspose, and a transpose that only moves axes of size 1 is removed. Other models
-// keep Transpose.
+// If a model needs version 2 of the domain for another operator (here a ConvTranspose whose kernel equals the
+// stride), large transposes become MpmTranspose. A transpose that only moves axes of size 1 is then removed.
+// Other models keep Transpose.
 TEST_F(HeadsInOpenCV, TransposesOfLargeMaps) {
     for (const int64_t side : {4, 5}) {
         const auto head = [&](SmallExport& m, int x) {
@@ -255,7 +255,7 @@ TEST_F(HeadsInOpenCV, TransposesOfLargeMaps) {
         const bool own = side == 4;
         EXPECT_EQ(count(nodes, "MpmTranspose"), own ? 2 : 0);
         EXPECT_EQ(count(nodes, "Transpose"),
-                  own ? 1 : 4);  // one is the transpose of tokens to a map, before the head
+                  own ? 1 : 4);  // includes the transpose of tokens to a map, before the head
     }
 }
 

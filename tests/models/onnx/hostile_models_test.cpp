@@ -360,7 +360,7 @@ TEST_F(ExternalData, StaysInTheFolderOfTheModel) {
     fs::create_directories(folder / "model2");
     std::ofstream(folder / "model2/w", std::ios::binary) << std::string(16, 'S');
     fs::create_directory_symlink(folder / "model2", folder / "model/next");
-    EXPECT_NE(refusal("next/w").find("leads out"), std::string::npos);  // begins like "model"
+    EXPECT_NE(refusal("next/w").find("leads out"), std::string::npos);  // "model2" begins like "model"
 }
 
 TEST_F(ExternalData, MayLieInTheStoreThatTheModelIsALinkTo) {

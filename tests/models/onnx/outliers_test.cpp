@@ -1,5 +1,5 @@
-// Detectors with tokens and channels that are 100 to 1,000 times as large as the rest: bf16 and int8 keep the
-// scores of all places and the boxes, and no linear layer behind the encoder is rounded.
+// Detectors in which some tokens and channels are 100 to 1,000 times as large as all others. In bf16 and
+// int8, scores and boxes must be close to those in f32, and linear layers after the encoder must stay in f32.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -32,8 +32,8 @@ using models::Tensor;
 using test::SmallExport;
 namespace fs = std::filesystem;
 
-// Of 256 places the 100 best. The neck takes the tokens as they are, as LW-DETR's does. Without `norm`, the
-// scores do too, as DEIMv2's do.
+// Writes a detector that selects the 100 best of 256 places. A convolution (the neck) reads the tokens
+// without a norm, as in LW-DETR. If not `norm`, scores are computed without a norm too, as in DEIMv2.
 void writeSmallDetector(const std::string& path, bool norm) {
     constexpr int64_t kDim = SmallExport::kDim, kSide = 16, kPlaces = kSide * kSide, kBest = 100;
     SmallExport m(1, {kSide, kSide});
@@ -84,8 +84,8 @@ std::vector<std::string> detectors() {
     return names;
 }
 
-// The fixtures have class layers of 5 to 14 times the usual size, so that no two scores are close to each
-// other. This gives them the usual size, that of a new layer; with theirs, errors are larger by that factor.
+// In the fixtures, the weights of class layers are 5 to 14 times as large as in a new layer, so that no two
+// scores are close. Errors would grow by the same factor, so this function scales the weights down.
 void shrinkClassLayers(Graph& graph) {
     for (const Node& node : graph.nodes) {
         if (node.op != "MpmTopK") continue;
@@ -129,7 +129,7 @@ protected:
         }
         models::ConvertOptions options;
         options.blocks = std::vector<int>{};
-        options.batch = m_image.size[0];  // a dynamic batch has no second input
+        options.batch = m_image.size[0];  // fixed, because run() adds inputs with this batch
         m_conversion = models::convertModel(path, m_folder / "converted.onnx", options);
         m_graph = models::readModel(m_folder / "converted.onnx");
         for (const Node& node : m_graph.nodes)
@@ -159,7 +159,7 @@ protected:
         return graph;
     }
 
-    // With the choice of `given`, if there is one. The last of its inputs is the network's only one.
+    // Runs the graph. If `given` is set, its selected places replace those that the graph would select.
     Result run(Graph graph, Precision precision, const Result* given = nullptr) const {
         std::vector<cv::String> names;
         for (const Port& port : graph.outputs)
@@ -210,7 +210,7 @@ protected:
         return net;
     }
 
-    // Largest and median difference.
+    // Returns the largest and the median difference.
     static std::pair<double, double> apart(const cv::Mat& a, const cv::Mat& b) {
         std::vector<double> all;
         for (size_t k = 0; k < a.total(); ++k)
@@ -219,7 +219,7 @@ protected:
         return {all.back(), all[all.size() / 2]};
     }
 
-    // The output's name; values that already are outputs keep theirs.
+    // Adds an output with this name, if the value is not an output yet. Returns the output's name.
     static std::string addOutput(Graph& graph, int value, const std::string& name,
                                  std::vector<cv::String>& names) {
         for (const Port& port : graph.outputs)
@@ -283,7 +283,8 @@ TEST_P(Outliers, KeepScoresAndBoxes) {
     }
 }
 
-// Layers of scores, boxes and queries: each output is the product of the input, to the rounding of f32.
+// Linear layers give scores, boxes and queries. They must run in f32: their outputs must equal the products
+// of their inputs, except for the rounding of f32.
 TEST_P(Outliers, RunNoLinearLayerBehindTheEncoderInInt8) {
     Graph graph = planted({"both", 100, 100});
     std::vector<cv::String> names;

@@ -1,4 +1,4 @@
-// `--size` for exports whose graph resizes the positions, to the size of the image or by constants.
+// Converts exports with `--size` if their graph resizes the positions, to the image's or a constant size.
 #include <algorithm>
 #include <numeric>
 
@@ -45,12 +45,12 @@ int resized(SmallExport& m, int image, cv::Size grid, Resize how) {
     }
     const int y = g.node("Resize", inputs);
     g.with("mode", Attribute::of(std::string("cubic"))).with("cubic_coeff_a", Attribute::of(-0.75f));
-    const int table = how == Resize::Bent ? g.node("Tanh", {y}) : y;  // not only a resize, so not recognised
+    const int table = how == Resize::Bent ? g.node("Tanh", {y}) : y;  // Tanh hides the resize
     const int rows = last ? table : test::transposed(g, table, {0, 2, 3, 1});
     return g.node("Reshape", {rows, g.ints({1, -1, SmallExport::kDim})});
 }
 
-// Returns the map of the patches, resized to a constant size: that of the image.
+// Returns the tokens as a map, resized to the size of the image, which is a constant in the graph.
 int mapOf(SmallExport& m, int image, int x, cv::Size grid) {
     GraphBuilder& g = m.builder();
     const int shape = joined(g, {g.ints({1, SmallExport::kDim}), extent(g, image, 2), extent(g, image, 3)});
@@ -147,8 +147,8 @@ TEST(Positions, PositionsThatAreKnownToBeInterpolatedTwiceAreReported) {
         << test::notesOf(found);
 }
 
-// Four tokens follow the patches. The graph cuts them off by counting from the end, or at a constant number
-// of patches; then another size is rejected.
+// Four tokens follow the patches. If the graph cuts these tokens off at a constant number of patches, another
+// size is rejected. If the graph counts from the end, another size is accepted.
 TEST(Positions, CutsAtTheNumberOfPatchesAreRejected) {
     for (const std::string cut : {"from the end", "at the number", "picked"}) {
         SCOPED_TRACE(cut);

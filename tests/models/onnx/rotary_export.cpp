@@ -24,7 +24,8 @@ List<float> frequenciesOf(const Rotary& r) {
     return frequencies;
 }
 
-// Returns the angles of a head's pairs for each token: those of one axis, then those of the second axis.
+// Returns the angles of each token, one for each pair of a head: first the angles along an axis, then the
+// angles along the other axis.
 List<float> anglesOf(const Rotary& r, cv::Size grid) {
     const List<float> frequencies = frequenciesOf(r);
     List<float> angles;
@@ -41,7 +42,7 @@ List<float> anglesOf(const Rotary& r, cv::Size grid) {
     return angles;
 }
 
-// Spreads the angles of pairs to both components of each pair, in the order of a head's components.
+// Repeats the angle of each pair for both components of the pair, in the order of a head's components.
 Tensor spread(const Rotary& r, const List<float>& pairs) {
     const int half = kHeadSize / 2;
     const int64_t tokens = static_cast<int64_t>(pairs.size()) / half;
@@ -118,7 +119,7 @@ private:
 
     int gathered(int shape, int64_t k) { return m_g.node("Gather", {shape, m_g.ints({k})}); }
 
-    // Computes DINOv3's angles along an axis: [length, frequencies], with additional axes of size 1.
+    // Computes DINOv3's angles along an axis: [length, frequencies], with axes of size 1 added at `others`.
     int along(int length, const List<int64_t>& others) {
         const auto scalar = [&](int64_t k) { return m_g.constant(Tensor::ints({}, k)); };
         const auto real = [&](int value) {
@@ -150,7 +151,7 @@ private:
     const Rotary& m_r;
     const cv::Size m_grid;
     const int64_t m_still;    // rows of angle 0 in the tables
-    const int64_t m_special;  // first rows, for which the tables have no entry
+    const int64_t m_special;  // number of first tokens without rows in the tables
 };
 
 }  // namespace

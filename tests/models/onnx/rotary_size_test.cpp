@@ -113,7 +113,7 @@ TEST(RotarySize, DINOv3) {
             expectFollows({r}, kWide, to);
         }
     }
-    // With so few rows, the first frequency turns by at least 180 degrees from row to row.
+    // With so few rows, the first angle grows by at least half a turn per row, so its frequency is ambiguous.
     expectFollows({kDinov3}, {8, 4}, kWide);
     expectFollows({kDinov3}, {5, 3}, kWide);
 }
@@ -136,7 +136,8 @@ TEST(RotarySize, OneAxisNormalisesBoth) {
     }
 }
 
-// On a square grid, all normalisations give the same table, so a grid that is not square causes a note.
+// On a square grid, all normalisations give the same table. So the formula is not certain, and a conversion
+// to a grid that is not square adds a note.
 TEST(RotarySize, SquareGridOfDINOv3) {
     EXPECT_TRUE(expectFollows({kDinov3}, kSquare, {9, 9}).notes.empty());
     const models::Conversion conversion = expectFollows({kDinov3}, kSquare, {10, 7});

@@ -92,7 +92,7 @@ TEST_F(Selection, OfTheBestPlaces) {
     EXPECT_NEAR(found.pixels.mean[0], 0.485, 1e-9);
 }
 
-// The outputs of the decoder, which come first, are taken as results, not those of the less exact proposals.
+// The converter takes the decoder's boxes and scores, which come first, not those of the proposals.
 TEST_F(Selection, TheFirstBoxesAreTheResults) {
     const int x = tokens();
     const int most = g.node("ReduceMax", {m.linear(x, kDim, 5)});
@@ -109,7 +109,7 @@ TEST_F(Selection, TheFirstBoxesAreTheResults) {
     EXPECT_NE(text.find(R"("scores":"pred_logits")"), std::string::npos) << text;
 }
 
-// An output is taken for masks only if it has the aspect ratio of the image. Keypoints do not.
+// Only an output with the aspect ratio of the image is taken for masks, so keypoints are not.
 TEST_F(Selection, KeypointsAreNoMasks) {
     const int best = finishBestPlaces(), rows = picked(m_tokens, best, 7, kDim);
     g.output(reshaped(m.linear(rows, kDim, 12 * 16), {1, 7, 12, 16}), "masks", {1, 7, 12, 16});
@@ -119,8 +119,8 @@ TEST_F(Selection, KeypointsAreNoMasks) {
     EXPECT_NE(text.find(R"("masks":"masks")"), std::string::npos) << text;
 }
 
-// For a detector, even without selection by score, the converter assumes ImageNet's mean and deviation. In
-// files of version 1 of the domain, it does not search for detections.
+// For a detector, the converter assumes ImageNet's mean and deviation, even if the graph does not select by
+// score. If the file needs only version 1 of the domain, the converter does not search for detections.
 TEST_F(Selection, DetectorsExpectTheValuesOfImageNet) {
     const int x = tokens();
     g.output(m.linear(x, kDim, 4), "boxes", {1, 49, 4});
@@ -134,7 +134,7 @@ TEST_F(Selection, DetectorsExpectTheValuesOfImageNet) {
     EXPECT_EQ(modelInfo(out).std, cv::Scalar(0.229, 0.224, 0.225));
 }
 
-// memory[batch, places] in PyTorch becomes GatherND, with pairs (image, place), or with places in each image.
+// memory[batch, places] in PyTorch becomes GatherND with pairs (image, place), or with `batch_dims` = 1.
 TEST_F(Selection, OfTheBestPlacesByGatherND) {
     const int x = tokens();
     const int most = g.node("ReduceMax", {m.linear(x, kDim, 5)});
@@ -153,7 +153,8 @@ TEST_F(Selection, OfTheBestPlacesByGatherND) {
     EXPECT_EQ(count("GatherND"), 0);
 }
 
-// RT-DETR selects from all places and classes in a single row. Integer division gives the place.
+// RT-DETR selects from a single row with the scores of all places and classes. An index divided by the number
+// of classes gives the place.
 TEST_F(Selection, OfPlacesAndClassesAtOnce) {
     finishPlacesAndClasses();
     convert();
@@ -189,7 +190,8 @@ TEST_F(Selection, OfPlacesThatAreAnOutputToo) {
     EXPECT_EQ(count("MpmGatherRows"), 2);
 }
 
-// Names come from metadata, as a list or by id. Scores may have the background after the classes.
+// The names of classes come from metadata: a list, or an object with ids as keys. Scores may have an
+// additional column for the background.
 TEST_F(Selection, NamesTheClassesOfItsScores) {
     using Names = std::vector<std::string>;
     finishBestPlaces();

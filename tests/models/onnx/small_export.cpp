@@ -147,7 +147,7 @@ int SmallExport::swiGlu(int x) {
     return product(m_builder.node("Mul", {active, product(x, kDim, kHidden)}), kHidden, kDim);
 }
 
-// Returns the square root of mean(x^2) + epsilon, or the reciprocal, as `op` computes it.
+// Returns op(mean(x^2) + epsilon). `op` is Sqrt, or Pow with the exponent -0.5.
 int SmallExport::rootMeanSquare(int x, const char* op) {
     const bool power = std::string(op) == "Pow";
     const int square =

@@ -240,13 +240,13 @@ Tensor indices(const Shape& shape, const std::vector<int64_t>& values) {
 }
 
 TEST(Spellings, GatherNDThatIsAGather) {
-    convertHead([](SmallExport& m, int x) {  // x[:, [0, 3]] of today's default exporter
+    convertHead([](SmallExport& m, int x) {  // x[:, [0, 3]], as PyTorch's default exporter writes it
         GraphBuilder& g = m.builder();
         const int picked =
             g.node("GatherND", {test::transposed(g, x, {1, 0, 2}), g.constant(indices({2, 1}, {0, 3}))});
         g.output(test::transposed(g, picked, {1, 0, 2}), "y", {1, 2, kDim});
     });
-    convertHead([](SmallExport& m, int x) {  // the image has a separate axis
+    convertHead([](SmallExport& m, int x) {  // the indices have an axis for images (batch_dims)
         GraphBuilder& g = m.builder();
         const int picked = g.node("GatherND", {x, g.constant(indices({1, 3, 1}, {-1, 2, 2}))});
         g.with("batch_dims", Attribute::of(int64_t{1}));
@@ -292,8 +292,8 @@ TEST(Spellings, TheBestScoreAndItsClass) {
     }
 }
 
-// TopK sorts by the largest or the smallest value. NaN comes after all numbers, and equal values keep their
-// order.
+// TopK returns the largest or the smallest values first. NaN comes after all numbers, and equal values keep
+// their order.
 TEST(Spellings, SeveralBestScores) {
     const float nan = NAN;
     for (const int64_t largest : {1, 0}) {

@@ -1,5 +1,5 @@
-// Small exports of current packages: each converts with the number of blocks in `expect.txt`, and OpenCV
-// computes the values in the output files. Each folder is a case.
+// Converts small exports of current packages. The result must have the number of blocks in `expect.txt`, and
+// OpenCV must compute the values in the output files. Each folder is a case.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -50,7 +50,7 @@ std::vector<std::string> listOf(const std::string& text) {
     return parts;
 }
 
-// Reads the options of the command line, then the number of blocks.
+// Reads `expect.txt`: a line of command-line options, then the number of blocks.
 Expected readExpected(const std::string& path) {
     Expected expected;
     expected.options.blocks = std::vector<int>{};
@@ -75,7 +75,7 @@ protected:
         base = todayFolder() + "/" + GetParam() + "/";
     }
 
-    // Whether there are files of a second image size: their names have the number 2.
+    // Whether the folder has files for a second image size, such as input2.npy.
     bool hasSecondSize() const { return test::fileExists(base + "input2.npy"); }
 
     std::string outputFile(size_t number) const {

@@ -27,7 +27,7 @@ protected:
         return g.node("Slice", {x, g.ints({first}), g.ints({end}), g.ints({1})});
     }
 
-    // Writes attention of `groups` x `tokens` rows, and the projection.
+    // Writes attention within `groups` groups of `tokens` rows each, and the projection.
     int attended(int x, int64_t groups, int64_t tokens) {
         const auto heads = [&](const List<int64_t>& order) {
             return moved(reshaped(m.linear(x, kDim, kDim), {groups, tokens, 2, kDim / 2}), order);
@@ -85,7 +85,8 @@ TEST_F(WindowedExports, FromTheEmbeddingToTheTaps) {
             EXPECT_LT(m_converted.values[value].constant.rank(), 5);
 }
 
-// The report counts the operations of attention in windows, in the export and in the converted model.
+// For blocks with windows, the report must count only attention within windows. The export and the converted
+// model must have the same counts.
 TEST_F(WindowedExports, OperationsAreThoseOfTheWindows) {
     int x = windows();
     for (int k = 0; k < 3; ++k)

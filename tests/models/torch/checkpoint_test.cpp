@@ -265,8 +265,8 @@ TEST_F(CheckpointTest, SizesWithoutWeightsAreRejected) {
     }
 }
 
-/// A pickle can store a large value once and refer to it with every two bytes. Copying the value each time
-/// would exceed any memory.
+/// A pickle can store a large value once and refer to it many times, with two bytes each time. Copying the
+/// value for each reference would exceed any memory.
 TEST(Pickle, WorkStaysInStepWithTheFile) {
     const auto number = [](size_t value) {
         std::string bytes(4, '\0');

@@ -152,7 +152,8 @@ TEST(Import, PositionsGoToTheAskedSize) {
     EXPECT_ANY_THROW(importWeights(wrong, {}));
 }
 
-/// A small file can name many blocks. It must be rejected, or its model would need much memory.
+/// A small file can name many blocks. The importer must reject the file, because a model with so many blocks
+/// would need much memory.
 TEST(Import, SizesWithoutWeightsAreRejected) {
     auto model = smallModel(importable(), 7);
     auto tensors = stateOf(model);
@@ -332,8 +333,8 @@ numpy.savez_compressed(sys.argv[1] + ".npz", a=numpy.zeros(1 << 25, numpy.float3
     EXPECT_ANY_THROW(readTensors(m_path.string() + ".npz"));
 }
 
-/// A safetensors file begins with the length of the header. Its bytes may be those of a zip (PK) or an old
-/// pickle.
+/// A safetensors file begins with the length of the header. The bytes of this length may equal the first
+/// bytes of a zip (PK) or of an old pickle.
 TEST(Import, SafetensorsOfAnyHeaderLengthAreKnown) {
     const auto path = fs::temp_directory_path() / ("mpm_header_" + std::to_string(getpid()));
     for (const size_t size : {size_t{0x4B50}, size_t{0x0280}}) {

@@ -16,7 +16,8 @@ std::vector<int64_t> mapOf(const torch::Tensor& tokens) {
 using Map = std::vector<int64_t>;
 
 TEST(Reducer, PairsAreMutual) {
-    // Tokens 0 and 2 are a mutual pair, and so are 3 and 4. Token 1 is most similar to 0, but 0 is not to 1.
+    // Tokens 0 and 2 are a mutual pair, and so are tokens 3 and 4. Token 1 is most similar to token 0, but
+    // token 0 is most similar to token 2.
     const auto tokens =
         torch::tensor({{1.0f, 0.0f}, {0.9f, 0.4f}, {1.0f, 0.05f}, {-1.0f, 0.2f}, {-1.0f, 0.25f}});
     EXPECT_EQ(mapOf(tokens), (Map{0, 1, 0, 2, 2}));
@@ -48,7 +49,7 @@ TEST(Reducer, DamagedTokensPassThrough) {
 
 TEST(Reducer, ZeroTokensHaveSimilarityZero) {
     const auto tokens = torch::tensor({{0.0f, 0.0f}, {1.0f, 0.0f}, {-1.0f, 0.0f}});
-    EXPECT_EQ(mapOf(tokens), (Map{0, 0, 1}));  // zero is nearer to 1 than -1 is
+    EXPECT_EQ(mapOf(tokens), (Map{0, 0, 1}));  // token 1: similarity 0 to token 0, but -1 to token 2
 }
 
 TEST(Reducer, CountsStayWithinTheBounds) {
@@ -84,8 +85,8 @@ TEST(Reducer, EvenPositionsLookForOddOnes) {
 }
 
 TEST(Reducer, ThresholdFollowsTheSimilarities) {
-    // The sources are rows 1 and 3. Their similarities are 0 and 1, so the mean is 0.5 and the deviation
-    // 0.71.
+    // The sources are rows 1 and 3. Their similarities to the nearest targets are 0 and 1, so the mean is 0.5
+    // and the deviation 0.71.
     const auto tokens = torch::tensor({{1.0f, 0.0f}, {0.0f, -1.0f}, {0.0f, 1.0f}, {1.0f, 0.0f}});
     EXPECT_EQ(valuesOf(alternatingMap(tokens, 1, 0.5)).size(), 4u);
     EXPECT_EQ(alternatingMap(tokens, 1, 0.5).max().item<int64_t>(), 2);

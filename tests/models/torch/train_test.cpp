@@ -235,8 +235,7 @@ TEST_F(TrainTest, FollowsATeacher) {
         return apart(trained, teacher);
     };
     EXPECT_LT(distance(100, "close"), 0.75 * distance(0, "far"));
-    auto others =
-        o;  // another normalisation than that of the teacher, or of the initial weights, is rejected
+    auto others = o;  // a teacher or initial weights with another normalisation must be rejected
     others.model.normalisation = Normalisation::named("deit");
     EXPECT_THROW(train(others, {streetSamples(1, {96, 64}), {}, 255}), c10::Error);
     std::swap(others.teacher, others.from);
@@ -278,7 +277,7 @@ TEST_F(TrainTest, GoesOnFromItsCheckpointWithTheSameCurve) {
     auto whole = options("whole"), cut = options("cut");
     whole.steps = cut.steps = 10;
     const auto expected = train(whole, data);
-    cut.stopAfter = 6;  // leaves a checkpoint of step 4 and rows up to 6
+    cut.stopAfter = 6;  // leaves a checkpoint of step 4, but rows of results up to step 6
     train(cut, data);
     cut.stopAfter = 0;
     const auto rows = train(cut, data);

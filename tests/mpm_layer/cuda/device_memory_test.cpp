@@ -1,5 +1,5 @@
-// The calls that reach libmpm_cuda: forwards over device memory, single merges, settings. A library that only
-// records calls replaces it. The addresses are invalid, so the test crashes if the CPU reads through them.
+// Tests the calls that reach libmpm_cuda: forwards over device memory, single merges, settings. A library
+// that only records calls replaces libmpm_cuda. Addresses are invalid, so a read by the CPU crashes the test.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ namespace {
 
 const std::string kLibrary = std::string(MPM_FAKE_FOLDER) + "/libmpm_cuda_records.so";
 
-/// Returns a pointer with this address, as if to device memory.
+/// Returns an invalid pointer that stands for device memory.
 float* at(size_t address) {
     return reinterpret_cast<float*>(address);
 }

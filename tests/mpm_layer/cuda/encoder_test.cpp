@@ -71,7 +71,7 @@ void expectProcessorsMerge(const cv::Mat& tokens, int special) {
         ASSERT_EQ(maps[0][i].ids, maps[1][i].ids) << "image " << i;
     EXPECT_EQ(rows[0], rows[1]) << "means have the same bits";
 
-    // The restored rows need not be merged rows, so the test restores the tokens themselves.
+    // restore() accepts any rows, so the test passes the tokens instead of merged rows.
     cv::Mat restored[2];
     for (int way = 0; way < 2; ++way) {
         restored[way].create(3, tokens.size.p, CV_32F);

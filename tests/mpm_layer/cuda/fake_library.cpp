@@ -1,4 +1,4 @@
-// Replaces libmpm_cuda. Macros set the version, the driver and the devices that it reports.
+// Replaces libmpm_cuda. Macros set the version, the driver and the devices that this library reports.
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>

@@ -69,8 +69,8 @@ TEST(CudaOrder, PrefersTheLowestIndexAmongEquals) {
     EXPECT_EQ(indexOf(kNoCandidate), -1);
 }
 
-// Merges on the CPU like the kernels: unit rows, tiles in random order, a single candidate for each token,
-// and clusters numbered in chunks of tokens, with a running count.
+// Imitates the kernels on the CPU. nearestByTiles() compares unit rows in tiles, in random order, and keeps a
+// candidate for each token. number() numbers the clusters in chunks of tokens, with a running count.
 struct Numbered {
     std::vector<int> ids, starts, members;
     int clusters = 0;
@@ -223,13 +223,13 @@ TEST(CudaSplit, PlacesEveryTermOnce) {
     EXPECT_EQ(std::count(hits.begin(), hits.end(), 1), static_cast<int>(hits.size()));
 }
 
-// Sums as tensor cores may do in the worst known case: each addition truncates instead of rounding. A product
-// of f32 is the sum of six products of terms, in steps of 16 elements.
+// Truncates a sum to f32 instead of rounding it, as tensor cores do in the worst known case.
 float cutOff(double value) {
     const float nearest = static_cast<float>(value);
     return std::abs(static_cast<double>(nearest)) > std::abs(value) ? std::nextafter(nearest, 0.0f) : nearest;
 }
 
+// Splits each f32 into three terms, and adds six products of terms for each product.
 float bySplits(const std::vector<float>& a, const std::vector<float>& b) {
     float total = 0;
     for (size_t step = 0; step < a.size(); step += kSplitStep) {

@@ -130,8 +130,8 @@ TEST(ObjectFollower, AnotherWishKeepsTheStaysByRegion) {
     EXPECT_TRUE(walker->before.empty()) << "the program runs on";
 }
 
-/// After a restart, a stay counts from the moment at which the object stopped. If that is unknown, the stay
-/// is longer: an additional alert is better than a missed alert.
+/// After a restart, a stay counts from the moment at which the object stopped. If this moment is unknown, a
+/// longer stay is assumed, because an additional alert is better than a missed alert.
 TEST(ObjectFollower, AStayInARegionIsKnownAfterARestartSinceTheObjectStopped) {
     for (const bool stood : {true, false}) {
         Follower before, after;

@@ -147,7 +147,8 @@ TEST(ObjectTracker, AGapOfAnHourIsNoStay) {
     }
 }
 
-/// An object that moved is not continued after a restart, even if another object stands in the last place.
+/// After a restart, an object that stood keeps its identity. An object that moved does not, even if a box is
+/// in the place where it was last seen.
 TEST(ObjectTracker, AnObjectThatMovedEndsWithTheProgram) {
     for (const bool stood : {false, true}) {
         ObjectTracker before;

@@ -35,7 +35,7 @@ TEST(Argmax, EqualsResizingEveryClass) {
         const cv::Mat logits = randomLogits(7, 9, 13, size.width);
         cv::Mat ids;
         argmaxStretched(logits, size).ids.convertTo(ids, CV_16U);
-        // Both ways interpolate the axes in another order, so nearly equal scores may give another label.
+        // cv::resize interpolates the axes in another order, so nearly equal scores may give another label.
         EXPECT_LE(cv::countNonZero(ids != plainArgmax(logits, size)), size.area() / 1000);
     }
 }

@@ -137,7 +137,7 @@ TEST_F(LayerPartsTest, ADetectorHasPartsAroundItsSelection) {
         Names expected = {"patch embedding", "encoder", "neck", "selection"};
         if (withDecoder) expected.insert(expected.end(), {"decoder", "other"});
         Names names = LayerParts(net, "").names();
-        // OpenCV 4 adds an operator after the last operator.
+        // OpenCV 4 adds a layer after the last operator. This layer counts as the decoder.
         if (!withDecoder) names.erase(std::remove(names.begin(), names.end(), "decoder"), names.end());
         EXPECT_TRUE(std::is_permutation(names.begin(), names.end(), expected.begin(), expected.end()))
             << testing::PrintToString(names);

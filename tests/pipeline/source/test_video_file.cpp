@@ -86,7 +86,7 @@ TEST(Video, FfmpegOpensNoFormatThatNamesOtherFiles) {
     EXPECT_TRUE(capture.open(clip, cv::CAP_FFMPEG));
 }
 
-// While a capture opens, other threads may read the environment.
+// While a capture opens, other threads may read the environment, so it must not change.
 TEST(Video, ACaptureDoesNotMoveThePreparedEnvironment) {
     TempFolder folder;
     const std::string clip = writeFilm(folder, 5);

@@ -76,7 +76,7 @@ void runAll() {
         runUntil(*stream, stream->queued);
 }
 
-/// Called by functions that synchronise the whole device. They invalidate a recording by the calling thread.
+/// Invalidates recordings by the calling thread. Functions that synchronise the whole device call this.
 bool breaksRecording() {
     bool breaks = false;
     for (const auto& [handle, stream] : streams()) {

@@ -181,7 +181,8 @@ TEST(DeformableExports, OthersStay) {
         EXPECT_EQ(fused(others[k]), 0) << k;
 }
 
-// Uses mmdeploy's operator. Offsets are in pixels of the level, and places are relative to its size.
+// Writes deformable attention with mmdeploy's operator. Offsets are in pixels of a level, places are relative
+// to the level's size.
 Graph customExport(float normaliser) {
     Builder b;
     const int value = b.input("value", {kImages, 16, kHeads * kWidth}),
@@ -214,7 +215,8 @@ TEST(DeformableExports, CustomOperator) {
     }
 }
 
-// The ways in which an export unmasks rows whose keys are all masked. `Shown`: the mask marks visible keys.
+// The ways in which an export unmasks rows whose keys are all masked. In `Shown`, the mask marks visible
+// keys. From `None` on, the export does not do this correctly, so the converter must keep the nodes.
 enum class Guard {
     Index,
     Arithmetic,

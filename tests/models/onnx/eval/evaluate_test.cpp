@@ -201,7 +201,7 @@ TEST(Evaluates, EinsumOfAnyLetters) {
         };
         for (int64_t k = 0; k < 2 * 3 * 5 * 4 * 7; ++k) {
             int64_t rest = k;
-            bool counts = true;  // a letter of neither operand must not be summed
+            bool counts = true;  // a letter that no operand has counts once, with index 0
             for (const auto& [letter, extent] : extents) {
                 at[letter] = rest % extent;
                 counts &= at[letter] == 0 || (a + b).find(letter) != std::string::npos;

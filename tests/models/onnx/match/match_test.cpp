@@ -1,4 +1,4 @@
-// Checks what the matcher finds in the exports of the fixtures.
+// Finds the encoders in the exports of the fixtures, and compares them with the expected sizes and options.
 #include <gtest/gtest.h>
 
 #include "models/onnx/io/read.hpp"
