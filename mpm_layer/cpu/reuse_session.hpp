@@ -39,8 +39,8 @@ public:
                 float* output, size_t outputStride) const;
 
 private:
-    // The index of a row among the keys of a block, and among the values. The values of each span begin a new
-    // group of pairs, so that no kernel reads values of two spans together.
+    // The index of a row among the keys of a block, and among the values. Kernels read the values of several
+    // rows together. So each span's values begin at a multiple of this number of rows.
     struct Place {
         int key, value;
     };

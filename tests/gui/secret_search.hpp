@@ -40,7 +40,7 @@ private:
     const int m_before;
 };
 
-/// Returns false, and prints the form and the place, if the text contains a secret of the form.
+/// Whether the text contains none of the secrets of `form`. If it does, prints `form` and the place.
 inline bool hides(const AddressForm& form, const QByteArray& text, const char* place) {
     for (const std::string& secret : form.secrets) {
         // Skips secrets without "Zq9", because they could also occur in a host, a path or a word of the

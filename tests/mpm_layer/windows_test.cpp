@@ -1,4 +1,5 @@
-// Compares encoders with windows with the oracle and with encoders without windows, also in random shapes.
+// Windowed encoders: compares their results to those of the oracle (the scalar reference in
+// support/oracle.hpp) and to those of plain encoders, also in random shapes.
 #include <cmath>
 #include <cstdlib>
 #include <cstring>

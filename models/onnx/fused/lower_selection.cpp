@@ -78,7 +78,7 @@ void Lowering::bestOf(int64_t axis, bool largest, int64_t count) {
     }
 }
 
-// A cast to integers drops the fraction, and a cast to conditions gives 0 or 1. Other casts keep the values.
+// A cast to integers drops the fraction, and a cast to Bool gives 0 or 1. Other casts keep the values.
 void Lowering::convert() {
     const Tensor &from = m_shapes.at.values[in(0)], &to = m_shapes.at.values[out()];
     const bool whole = to.type() == Type::Int && from.isFloat(),

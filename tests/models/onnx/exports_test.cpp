@@ -92,8 +92,8 @@ protected:
         }
     }
 
-    // Whether the encoder is a chain of segments, so that blocks after other nodes continue with merged
-    // tokens.
+    // Whether the encoder is a chain: several MpmEncoder nodes, with other nodes between them, that share the
+    // merged tokens.
     bool isChain() const {
         const std::string path = (folder / "chain.onnx").string();
         models::convertModel(base + ".onnx", path, options());
