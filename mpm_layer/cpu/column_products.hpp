@@ -75,7 +75,7 @@ void multiplyTile(const LeftRows& left, const ColumnOperand& right, int first, i
     kernels::Buffer products(checkedProduct<size_t>(step, columns));
     for (int row = 0; row < left.count(); row += step) {
         const int rows = std::min(step, left.count() - row);
-        packed.multiply(left, row, rows, 0, {}, products.data(), columns);
+        packed.multiply(left, row, rows, {}, products.data(), columns);
         use(ProductPiece{row, rows, first, columns}, products.data());
     }
 }

@@ -60,10 +60,10 @@ public:
 
     int columns() const { return m_columns; }
 
-    /// Multiplies `rows` rows of the weights, from cell `first` of each row, with the tile.
-    void multiply(int row, int rows, int first, const kernels::Epilogue& epilogue, float* to,
+    /// Multiplies `rows` rows of the weights, from row `row`, with the tile.
+    void multiply(const LeftRows& weights, int row, int rows, const kernels::Epilogue& epilogue, float* to,
                   size_t stride) const {
-        m_right.multiply(m_weights.rows(), row, rows, first, epilogue, to, stride);
+        m_right.multiply(weights, row, rows, epilogue, to, stride);
     }
 
 private:
@@ -121,25 +121,23 @@ public:
           m_weights(weights),
           m_end(end),
           m_output(output),
-          m_layout(shape, weights.blockPlanes()),
+          m_layout(shape, weights.blocks().front().planes),
           m_pixels(static_cast<size_t>(shape.pixels())) {}
 
     void run(const float* images, bool rectified) const {
         const int parts = partsOf(), bands = m_layout.bands() * parts, groups = m_shape.groups * bands;
         const size_t plane = static_cast<size_t>(m_shape.y.size) * m_shape.x.size;
         parallelRanges(checkedProduct<int>(m_shape.images, groups), [&](const cv::Range& range) {
-            ConvBand band(m_shape, m_layout, m_weights.precision(), m_weights.blockPlanes());
+            ConvBand band(m_shape, m_layout, m_weights.precision(), m_weights.blocks().front().planes);
             Tile tile(m_weights, m_layout, m_shape);
             for (int k = range.start; k < range.end; ++k) {
                 const Task task{k / groups, k % groups / bands, k % bands / parts * m_layout.bandRows(),
                                 k % parts, parts};
                 const size_t channel = static_cast<size_t>(task.image) * m_shape.channels +
                                        static_cast<size_t>(task.group) * m_shape.channelsEach();
-                for (int first = 0; first < m_weights.planes(); first += m_weights.blockPlanes()) {
-                    const int planes = std::min(m_weights.blockPlanes(), m_weights.planes() - first);
-                    band.fill(images + channel * plane, rectified, task.top, first, planes);
-                    sumsByRow(m_shape) ? sumRows(band, task)
-                                       : multiply(band, tile, task, blockOf(first, planes));
+                for (const ConvBlock& block : m_weights.blocks()) {
+                    band.fill(images + channel * plane, rectified, task.top, block.firstPlane, block.planes);
+                    sumsByRow(m_shape) ? sumRows(band, task) : multiply(band, tile, task, block);
                 }
             }
         });
@@ -149,18 +147,6 @@ private:
     struct Task {
         int image, group, top, part, parts;
     };
-    /// A part of the depth of the product.
-    struct Block {
-        int firstCell, cells;
-        bool first, last;
-    };
-
-    Block blockOf(int first, int planes) const {
-        const int cell = first * m_shape.taps();  // fits: part of a row of weights
-        const bool last = first + planes == m_weights.planes();
-        return {cell, last ? m_weights.cells() - cell : planes * m_shape.taps(), first == 0,
-                last};  // fits: part of a row of weights
-    }
 
     // Returns the number of parts into which the rows of weights are divided. This number is above 1 if there
     // are few bands, so that all threads have work.
@@ -179,7 +165,7 @@ private:
         return std::min(m_layout.bandRows(), m_shape.y.outputs() - task.top) * m_shape.x.outputs();
     }
 
-    void multiply(const ConvBand& band, Tile& tile, const Task& task, const Block& block) const {
+    void multiply(const ConvBand& band, Tile& tile, const Task& task, const ConvBlock& block) const {
         const int width = kernels::panelColumns(), pixels = pixelsOf(task);
         const size_t panel = static_cast<size_t>(block.cells) * width * sizeof(kernels::Cell);
         const size_t row = block.cells * sizeof(kernels::Cell);
@@ -196,24 +182,27 @@ private:
     }
 
     // Multiplies a block. The output already has the sum of the earlier blocks.
-    void finish(const Tile& tile, const Task& task, const Block& block, int row, int rows, int first) const {
+    void finish(const Tile& tile, const Task& task, const ConvBlock& block, int row, int rows,
+                int first) const {
+        const bool begins = &block == &m_weights.blocks().front(),
+                   ends = &block == &m_weights.blocks().back();
         const int weight = task.group * m_shape.outsEach() + row;
         const size_t at =
             channelOf(task, row) * m_pixels + static_cast<size_t>(task.top) * m_shape.x.outputs() + first;
         const float* const residual = m_end.residual ? m_end.residual + at : nullptr;
         kernels::Epilogue epilogue;
         epilogue.residualStride = m_pixels;
-        epilogue.residualLast = m_end.residualLast && block.first && block.last;
-        if (block.first && (block.last || !m_end.residualLast)) epilogue.residual = residual;
-        if (block.last) {
+        epilogue.residualLast = m_end.residualLast && begins && ends;
+        if (begins && (ends || !m_end.residualLast)) epilogue.residual = residual;
+        if (ends) {
             epilogue.rowBias = m_end.bias ? m_end.bias + weight : nullptr;
             epilogue.activation = m_end.activation;
-            if (!block.first) epilogue.residual = m_output + at;
+            if (!begins) epilogue.residual = m_output + at;
         } else {
-            epilogue.add = !block.first;
+            epilogue.add = !begins;
         }
-        tile.multiply(weight, rows, block.firstCell, epilogue, m_output + at, m_pixels);
-        if (block.last && !block.first && residual && m_end.residualLast)
+        tile.multiply(*block.rows, weight, rows, epilogue, m_output + at, m_pixels);
+        if (ends && !begins && residual && m_end.residualLast)
             addRows(residual, rows, tile.columns(), m_output + at);
     }
 
@@ -226,13 +215,14 @@ private:
 
     void sumRows(const ConvBand& band, const Task& task) const {
         const int width = m_shape.x.outputs(), rows = pixelsOf(task) / width;
+        const LeftRows& weights = *m_weights.blocks().front().rows;
         for (int c = 0; c < m_shape.outsEach(); ++c) {
             const int weight = task.group * m_shape.outsEach() + c;
             for (int y = 0; y < rows; ++y) {
                 kernels::CellGrid grid = band.cells();
                 grid.cells += m_layout.at(y, 0);
                 const size_t at = channelOf(task, c) * m_pixels + static_cast<size_t>(task.top + y) * width;
-                kernels::sumTaps(grid, m_weights.rows().floats() + weight * m_weights.rows().stride(),
+                kernels::sumTaps(grid, weights.floats() + weight * weights.stride(),
                                  m_end.bias ? m_end.bias[weight] : 0, width, m_output + at);
                 finishRow(at, width);
             }
@@ -282,26 +272,37 @@ bool ConvWeights::fit(const ConvShape& shape) const {
 
 void ConvWeights::pack(const float* weights, const ConvShape& shape) {
     const int values = valuesOf(m_precision), taps = shape.taps(), channels = shape.channelsEach();
-    m_planes = (channels + values - 1) / values;
-    m_blockPlanes = blockPlanesOf(shape, m_planes);
-    m_cells = checkedProduct<int>(m_planes, taps);
-    if (m_precision != Precision::F32 && kernels::multipliesInTiles())
-        m_cells = roundUp(m_cells, kCellsOfTile);
+    const int planes = (channels + values - 1) / values, blockPlanes = blockPlanesOf(shape, planes);
+    int cells = checkedProduct<int>(planes, taps);
+    if (m_precision != Precision::F32 && kernels::multipliesInTiles()) cells = roundUp(cells, kCellsOfTile);
     // Products read whole groups and tiles of rows for each group of channels, and so may read behind the
     // last row. Adds rows for these reads.
     const int rows = shape.groups > 1 ? checkedSum<int>(shape.outs, kRows) : shape.outs;
-    m_rows.emplace(m_memory, m_precision, rows, checkedProduct<int>(m_cells, values), std::nullopt,
+    for (int first = 0; first < planes; first += blockPlanes) {
+        const int firstCell = first * taps;  // fits: part of a row
+        ConvBlock& block = m_blocks.emplace_back();
+        block.firstPlane = first;
+        block.planes = std::min(blockPlanes, planes - first);
+        block.cells =
+            first + blockPlanes < planes ? blockPlanes * taps : cells - firstCell;  // fits: part of a row
+        block.rows.emplace(block.memory, m_precision, rows, checkedProduct<int>(block.cells, values),
+                           std::nullopt, kernels::Finer::Right);
+    }
+    kernels::Buffer memory;
+    LeftRows whole(memory, m_precision, 1, checkedProduct<int>(cells, values), std::nullopt,
                    kernels::Finer::Right);
     for (int row = 0; row < shape.outs; ++row) {
         const float* const from = weights + static_cast<size_t>(row) * shape.depth();
-        m_rows->fill(row, [&](float* to) {
-            std::fill_n(to, static_cast<size_t>(m_cells) * values, 0.f);
+        whole.fill(0, [&](float* to) {
+            std::fill_n(to, static_cast<size_t>(cells) * values, 0.f);
             for (int c = 0; c < channels; ++c) {
                 for (int tap = 0; tap < taps; ++tap)
                     to[(static_cast<size_t>(c / values) * taps + tap) * values + c % values] =
                         from[static_cast<size_t>(c) * taps + tap];
             }
         });
+        for (ConvBlock& block : m_blocks)
+            block.rows->copy(row, whole, block.firstPlane * taps, block.cells);  // fits: part of a row
     }
 }
 

@@ -44,6 +44,15 @@ bool losesTooMuch(const float* weights, int outs, int depth);
 
 class WinogradWeights;
 
+/// A part of the depth of a convolution, and the weights of this part. The weights are stored without gaps,
+/// so that the processor's prefetchers can follow the product.
+struct ConvBlock {
+    int firstPlane, planes;
+    int cells;  ///< cells of a row; in the last block, with the zeros that complete tiles
+    kernels::Buffer memory;
+    std::optional<LeftRows> rows;
+};
+
 /// Kept: the weights passed to ConvWeights remain valid as long as the ConvWeights object is used.
 enum class Source { Temporary, Kept };
 
@@ -61,13 +70,9 @@ public:
     bool fit(const ConvShape& shape) const;
     const WinogradWeights* winograd() const { return m_winograd.get(); }
     const float* source() const { return m_source; }  ///< the weights, if they are kept
-    /// The functions below must not be called if winograd() is not null.
-    const LeftRows& rows() const { return *m_rows; }
-    int planes() const { return m_planes; }  ///< planes of cells, for the channels of a group
-    int cells() const { return m_cells; }    ///< cells along the depth, including zeros that complete tiles
-    /// The number of planes that are multiplied together. The weights of more planes would not fit the
-    /// caches.
-    int blockPlanes() const { return m_blockPlanes; }
+    /// The blocks whose products are added to the output in turn. The weights of larger blocks would not fit
+    /// the caches. Empty if winograd() is not null.
+    const std::vector<ConvBlock>& blocks() const { return m_blocks; }
 
 private:
     void pack(const float* weights, const ConvShape& shape);
@@ -75,9 +80,7 @@ private:
     Precision m_precision;
     std::shared_ptr<const WinogradWeights> m_winograd;
     const float* m_source = nullptr;
-    kernels::Buffer m_memory;
-    std::optional<LeftRows> m_rows;
-    int m_planes = 0, m_cells = 0, m_blockPlanes = 0;
+    std::vector<ConvBlock> m_blocks;
 };
 
 /// The operations after the sums: bias, residual and activation. A null pointer has no effect.

@@ -32,9 +32,14 @@ void LeftRows::pack(int r, const float* row) {
                           : kernels::packQuads(row, m_width, to, m_finer);
 }
 
-void RightColumns::multiply(const LeftRows& left, int row, int rows, size_t word,
-                            const kernels::Epilogue& epilogue, float* output, size_t outputStride) const {
-    const size_t stride = left.stride(), at = row * stride + word;
+void LeftRows::copy(int r, const LeftRows& from, int first, int words) {
+    std::copy_n(from.m_data + first, words, m_data + r * m_stride);
+    if (m_precision == Precision::I8) m_scales[r] = from.m_scales[0];
+}
+
+void RightColumns::multiply(const LeftRows& left, int row, int rows, const kernels::Epilogue& epilogue,
+                            float* output, size_t outputStride) const {
+    const size_t stride = left.stride(), at = row * stride;
     if (left.precision() == Precision::BF16) {
         kernels::productBf16(left.pairs() + at, stride, rows, pairs, epilogue, output, outputStride);
     } else if (left.precision() == Precision::I8) {
@@ -76,7 +81,7 @@ kernels::Epilogue Linear::withBias(kernels::Epilogue epilogue) const {
 
 void Linear::apply(const LeftRows& rows, kernels::Epilogue epilogue, float* output,
                    size_t outputStride) const {
-    m_weight.multiply(rows, 0, rows.count(), 0, withBias(epilogue), output, outputStride);
+    m_weight.multiply(rows, 0, rows.count(), withBias(epilogue), output, outputStride);
 }
 
 void Linear::apply(const LeftRows& rows, kernels::Epilogue epilogue, LeftRows& output) const {

@@ -38,6 +38,8 @@ public:
     }
     /// Converts `row` to row `r`. If the precision is f32, `row` must already be in the place of row `r`.
     void pack(int r, const float* row);
+    /// Copies `words` words of the only row of `from`, from word `first`, to row `r`.
+    void copy(int r, const LeftRows& from, int first, int words);
 
     Precision precision() const { return m_precision; }
     int count() const { return m_count; }
@@ -64,10 +66,9 @@ struct RightColumns {
     kernels::PackedWeightsBf16 pairs;
     kernels::PackedWeightsI8 quads;
 
-    /// Computes output = epilogue(product) for `rows` rows of `left`, from row `row` and from word `word` of
-    /// each row.
-    void multiply(const LeftRows& left, int row, int rows, size_t word, const kernels::Epilogue& epilogue,
-                  float* output, size_t outputStride) const;
+    /// Computes output = epilogue(product) for `rows` rows of `left`, from row `row`.
+    void multiply(const LeftRows& left, int row, int rows, const kernels::Epilogue& epilogue, float* output,
+                  size_t outputStride) const;
 };
 
 /// The largest allowed loss of a layer in int8. The loss is the relative root mean square of the changes that
