@@ -51,12 +51,13 @@ struct PairTarget {
     Bf16Pair* output;
     size_t stride;
 
-    HWY_INLINE void finish(Block<kGroup>& block, const Epilogue& epilogue, int row, int rows, int column,
+    template <int R>
+    HWY_INLINE void finish(Block<R>& block, const Epilogue& epilogue, int row, int rows, int column,
                            int columns) const {
         applyEpilogue<GeluCoarse>(epilogue, row, rows, column, columns, block);
         Bf16Pair* to = output + row * stride + column / 2;
 #pragma GCC unroll 16
-        for (int r = 0; r < kGroup; ++r) {
+        for (int r = 0; r < R; ++r) {
             if (r >= rows) break;
             store((__m512i)_mm512_cvtne2ps_pbh(block.sum[r][1].raw, block.sum[r][0].raw), to + r * stride,
                   columns);
@@ -114,19 +115,23 @@ HWY_INLINE void multiplyBf16Tiles(const Bf16Pair* rows, size_t rowStride, int co
                                   const PackedWeightsBf16& weights, const Epilogue& epilogue,
                                   const Target& target) {
     static thread_local Buffer scratch;
-    const int width = static_cast<int>(panelWidth());
+    constexpr int width = 2 * kTileCells;
+    const int panels = (weights.columns() + width - 1) / width;
     float* sums = scratch.reserve(tileSums(count));
     const TileScope tiles;
     finishWrites();
-    for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
-        multiplyPanelTiles<PairTiles>(count, pairsOf(weights.depth()), rows, rowStride, weights.panel(p),
-                                      sums, [&](int row) HWY_ATTR {
-                                          Block<kGroup> block;
-                                          loadBlock(sums + static_cast<size_t>(row) * width, width, block);
-                                          target.finish(block, epilogue, row, std::min(kGroup, count - row),
-                                                        column, weights.columns() - column);
-                                      });
-    }
+    const auto finish = [&](int p, int row) HWY_ATTR {
+        Block<kTileGroup> block;
+        loadBlock(sums + static_cast<size_t>(row) * width, width, block);
+        const int column = p * width, left = weights.columns() - column;
+        // A whole block has constant sizes, so that the compiler removes the checks for missing values.
+        if (count - row >= kTileGroup && left >= width)
+            target.finish(block, epilogue, row, kTileGroup, column, width);
+        else
+            target.finish(block, epilogue, row, std::min(kTileGroup, count - row), column, left);
+    };
+    multiplyTilePanels<PairTiles>(count, pairsOf(weights.depth()), rows, rowStride, weights.panel(0), panels,
+                                  weights.kept(), sums, finish);
 }
 
 #endif
@@ -202,7 +207,7 @@ void interleaveRows(const float* first, const float* second, int width, Bf16Pair
 }
 
 PackedWeightsBf16::PackedWeightsBf16(const float* weights, size_t stride, int depth, int columns) {
-    reshape(depth, columns);
+    reshape(depth, columns, true);
     const int width = panelColumns(), panels = (columns + width - 1) / width;
     Bf16Pair* to = panel(0);
     for (int p = 0; p < panels; ++p) {

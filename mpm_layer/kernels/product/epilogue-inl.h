@@ -102,10 +102,10 @@ HWY_INLINE void addRow(const ColumnPair& addend, Float (&sums)[2]) {
     sums[1] = hn::Add(sums[1], addend.right);
 }
 
-HWY_INLINE void addResidual(const Epilogue& e, int row, int rows, int column, int columns,
-                            Block<kGroup>& block) {
+template <int R>
+HWY_INLINE void addResidual(const Epilogue& e, int row, int rows, int column, int columns, Block<R>& block) {
 #pragma GCC unroll 16
-    for (int r = 0; r < kGroup; ++r) {
+    for (int r = 0; r < R; ++r) {
         if (r >= rows) break;
         addRow(ColumnPair(e.residual + (row + r) * e.residualStride + column, columns), block.sum[r]);
     }
@@ -113,18 +113,18 @@ HWY_INLINE void addResidual(const Epilogue& e, int row, int rows, int column, in
 
 /// Applies an epilogue, except for Epilogue::add, to `rows` rows of a block. The block begins at (row,
 /// column) of the output, which has `columns` columns from `column` on.
-template <class ErfGelu>
+template <class ErfGelu, int R>
 HWY_INLINE void applyEpilogue(const Epilogue& e, int row, int rows, int column, int columns,
-                              Block<kGroup>& block) {
+                              Block<R>& block) {
     if (e.bias) {
         const ColumnPair bias(e.bias + column, columns);
 #pragma GCC unroll 16
-        for (int r = 0; r < kGroup; ++r)
+        for (int r = 0; r < R; ++r)
             addRow(bias, block.sum[r]);
     }
     if (e.rowBias) {
 #pragma GCC unroll 16
-        for (int r = 0; r < kGroup; ++r) {
+        for (int r = 0; r < R; ++r) {
             if (r >= rows) break;
             const Float bias = hn::Set(FloatTag(), e.rowBias[row + r]);
             block.sum[r][0] = hn::Add(block.sum[r][0], bias);
@@ -135,14 +135,14 @@ HWY_INLINE void applyEpilogue(const Epilogue& e, int row, int rows, int column, 
     withFunction<ErfGelu>(
         e.activation, [&block](auto function) HWY_ATTR __attribute__((always_inline)) {
 #pragma GCC unroll 16
-            for (int r = 0; r < kGroup; ++r) {
+            for (int r = 0; r < R; ++r) {
                 block.sum[r][0] = function.of(block.sum[r][0]);
                 block.sum[r][1] = function.of(block.sum[r][1]);
             }
         });
     if (e.gate) {
 #pragma GCC unroll 16
-        for (int r = 0; r < kGroup; ++r) {
+        for (int r = 0; r < R; ++r) {
             if (r >= rows) break;
             multiplyRow(ColumnPair(e.gate + (row + r) * e.gateStride + column, columns), block.sum[r]);
         }
@@ -150,7 +150,7 @@ HWY_INLINE void applyEpilogue(const Epilogue& e, int row, int rows, int column, 
     if (e.scale) {
         const ColumnPair scale(e.scale + column, columns);
 #pragma GCC unroll 16
-        for (int r = 0; r < kGroup; ++r)
+        for (int r = 0; r < R; ++r)
             multiplyRow(scale, block.sum[r]);
     }
     if (e.residual && e.residualLast) addResidual(e, row, rows, column, columns, block);
@@ -160,12 +160,13 @@ struct FloatTarget {
     float* output;
     size_t stride;
 
-    HWY_INLINE void finish(Block<kGroup>& block, const Epilogue& epilogue, int row, int rows, int column,
+    template <int R>
+    HWY_INLINE void finish(Block<R>& block, const Epilogue& epilogue, int row, int rows, int column,
                            int columns) const {
         applyEpilogue<Gelu>(epilogue, row, rows, column, columns, block);
         float* to = output + row * stride + column;
 #pragma GCC unroll 16
-        for (int r = 0; r < kGroup; ++r) {
+        for (int r = 0; r < R; ++r) {
             if (r >= rows) break;
             store(block.sum[r], epilogue.add, to + r * stride, columns);
         }

@@ -123,9 +123,9 @@ HWY_INLINE void multiplyGroup(const GroupI8& group, const PackedWeightsI8& weigh
 
 #else
 
-template <int R>
+template <int R, int B>
 HWY_INLINE void scaleSums(const IntBlock<R>& sums, const float* rowScales, int rows,
-                          const PackedWeightsI8& weights, int column, Block<kGroup>& block) {
+                          const PackedWeightsI8& weights, int column, Block<B>& block) {
     const FloatTag d;
     const IntTag di;
     const size_t lanes = hn::Lanes(d);
@@ -187,27 +187,44 @@ HWY_NOINLINE void multiplyI8(const I8Quad* rows, size_t rowStride, const float* 
 
 #if MPM_HAS_TILES
 
+/// Sums of kTileGroup rows, and the scales of the rows.
+struct I8Sums {
+    const std::int32_t* sums;
+    const float* rowScales;
+};
+
+HWY_INLINE void finishTileGroup(const I8Sums& from, const PackedWeightsI8& weights, const Epilogue& epilogue,
+                                const FloatTarget& target, int row, int rows, int column, int columns) {
+    IntBlock<kTileGroup> integers;
+    loadBlock(from.sums, integers);
+    Block<kTileGroup> block;
+    scaleSums(integers, from.rowScales, rows, weights, column, block);
+    target.finish(block, epilogue, row, rows, column, columns);
+}
+
 /// Like multiplyI8(), for depths that are a multiple of the depth of a tile. Integer sums are exact, so both
 /// functions give the same bits.
 HWY_NOINLINE void multiplyI8Tiles(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
                                   const PackedWeightsI8& weights, const Epilogue& epilogue,
                                   const FloatTarget& target) {
     static thread_local Buffer scratch;
-    const int width = static_cast<int>(panelWidth());
+    constexpr int width = 2 * kTileCells;
+    const int panels = (weights.columns() + width - 1) / width;
     auto* sums = reinterpret_cast<std::int32_t*>(scratch.reserve(tileSums(count)));
     const TileScope tiles;
     finishWrites();
-    for (int column = 0, p = 0; column < weights.columns(); column += width, ++p) {
-        multiplyPanelTiles<QuadTiles>(
-            count, quadsOf(weights.depth()), rows, rowStride, weights.panel(p), sums, [&](int row) HWY_ATTR {
-                const int present = std::min(kGroup, count - row);
-                IntBlock<kGroup> integers;
-                loadBlock(sums + static_cast<size_t>(row) * width, integers);
-                Block<kGroup> block;
-                scaleSums(integers, rowScales + row, present, weights, column, block);
-                target.finish(block, epilogue, row, present, column, weights.columns() - column);
-            });
-    }
+    const auto finish = [&](int p, int row) HWY_ATTR {
+        const int column = p * width, left = weights.columns() - column;
+        const I8Sums from{sums + static_cast<size_t>(row) * width, rowScales + row};
+        // A whole block has constant sizes, so that the compiler removes the checks for missing values.
+        if (count - row >= kTileGroup && left >= width)
+            finishTileGroup(from, weights, epilogue, target, row, kTileGroup, column, width);
+        else
+            finishTileGroup(from, weights, epilogue, target, row, std::min(kTileGroup, count - row), column,
+                            left);
+    };
+    multiplyTilePanels<QuadTiles>(count, quadsOf(weights.depth()), rows, rowStride, weights.panel(0), panels,
+                                  weights.kept(), sums, finish);
 }
 
 #endif
@@ -327,7 +344,7 @@ size_t PackedWeightsI8::bytes() const {
 
 PackedWeightsI8::PackedWeightsI8(const float* weights, size_t stride, int depth, int columns,
                                  std::optional<float> least) {
-    Panels::reshape(depth, columns);
+    Panels::reshape(depth, columns, true);
     const int width = panelColumns(), panels = (columns + width - 1) / width, quads = quadsOf(depth);
     const ByteForm& form = formOf(Finer::Left);
     const int offset = form.offset - (least ? form.left : 0);  // the byte of `least` or, if not set, of 0

@@ -31,13 +31,14 @@ inline size_t paddedSize(int rows, size_t stride) {
     return static_cast<size_t>((groupsOf(rows) * rowGroup() + kTiles - 1) / kTiles * kTiles) * stride;
 }
 
-/// A packed right operand: [panel][cell][column]. A cell holds kDepth neighbours along the depth of the
-/// product. Missing columns are zero.
+/// A packed right operand: [panel][depth / kDepth][column] cells. A cell holds kDepth neighbours along the
+/// depth of the product. Missing columns are zero.
 template <class Cell, int kDepth>
 class Panels {
 public:
     int depth() const { return m_depth; }
     int columns() const { return m_columns; }
+    bool kept() const { return m_kept; }
     size_t bytes() const {  ///< bytes in use
         const int width = panelColumns(), panels = (m_columns + width - 1) / width;
         return panels * panelSize() * sizeof(Cell);
@@ -48,9 +49,11 @@ public:
 
     /// Changes the size to that of another operand, whose panels the caller must fill. Allocates only if the
     /// memory is too small.
-    void reshape(int depth, int columns) {
+    /// `kept`: whether the panels serve many products, and so are rarely in the caches.
+    void reshape(int depth, int columns, bool kept = false) {
         m_depth = depth;
         m_columns = columns;
+        m_kept = kept;
         m_data.reserve(bytes() / sizeof(float));
     }
     Cell* panel(int index) { return const_cast<Cell*>(std::as_const(*this).panel(index)); }
@@ -61,6 +64,7 @@ private:
     }
 
     int m_depth = 0, m_columns = 0;
+    bool m_kept = false;
     Buffer m_data;
 };
 

@@ -182,7 +182,7 @@ HWY_INLINE void multiplyTiles(int cells, const std::uint32_t* rows, size_t rowSt
 /// Prefetches memory that is needed soon, some cache lines per step.
 struct LinesAhead {
     HWY_INLINE LinesAhead(const void* next, size_t bytes, int steps)
-        : at(static_cast<const char*>(next)), lines(static_cast<int>(bytes / 64) / std::max(1, steps) + 1) {}
+        : at(static_cast<const char*>(next)), lines((static_cast<int>(bytes / 64) + steps - 1) / steps) {}
 
     HWY_INLINE void step() {
         for (int i = 0; i < lines; ++i, at += 64)
@@ -193,54 +193,72 @@ struct LinesAhead {
     int lines;
 };
 
-// The depth of a pass, in cells. A pass's part of a panel (192 x 32 x 4 bytes = 24 KiB) stays in the level-1
-// cache, because the level-2 cache is too slow for tiles.
-constexpr int kCellBlock = 192;
+// The largest depth of a pass, in cells. A pass's part of a panel (144 x 32 x 4 bytes = 18 KiB) stays in the
+// level-1 cache, beside the rows that the pass reads, because the level-2 cache is too slow for tiles.
+constexpr int kCellBlock = 144;
+// A block has 32 rows. The sums of this many rows are finished together.
+constexpr int kTileGroup = 8;
 
-/// Multiplies `count` rows by a panel, over a depth of `cells`. Writes sums [rows][32], for whole blocks of
-/// 32 rows. Calls done(row) when the sums of the row group at `row` are complete. A step of a block also
-/// calls done() for a row group of earlier blocks, so that the vector units work while the tiles multiply.
+/// Multiplies `count` rows by `panels` panels, which follow each other from `panel` on, over a depth of
+/// `cells`. `sums` has room for tileSums(count). Calls done(panel, row) when the sums of kTileGroup rows from
+/// `row` are complete, in sums[row][32]. While the tiles multiply a block, the vector units finish the
+/// previous block, also across panels. If `prefetch`, prefetches the next part of the panels.
 template <class Tiles, class Sum, class Done>
-HWY_INLINE void multiplyPanelTiles(int count, int cells, const std::uint32_t* rows, size_t rowStride,
-                                   const std::uint32_t* panel, Sum* sums, const Done& done) {
-    constexpr int kRows = 2 * kTileRows, kWidth = 32;
-    const int blocks = (count + kRows - 1) / kRows;
+HWY_INLINE void multiplyTilePanels(int count, int cells, const std::uint32_t* rows, size_t rowStride,
+                                   const std::uint32_t* panel, int panels, bool prefetch, Sum* sums,
+                                   const Done& done) {
+    constexpr int kRows = 2 * kTileRows, kWidth = 32, kGroups = kRows / kTileGroup, kWait = 2;
+    const int blocks = (count + kRows - 1) / kRows, passes = (cells + kCellBlock - 1) / kCellBlock;
+    const int most = (cells / kTileCells + passes - 1) / passes * kTileCells;  // cells of a pass
     Sum* before = nullptr;
-    int finished = 0, stored = 0;  // numbers of rows
-    for (int start = 0; start < cells; start += kCellBlock) {
-        const int depth = std::min(kCellBlock, cells - start);
-        const bool last = start + depth == cells;
-        const std::uint32_t* part = panel + static_cast<size_t>(start) * kWidth;
-        const std::uint32_t* next = part + depth * kWidth;  // fits: a block of cells and a panel's columns
-        const size_t share = static_cast<size_t>(depth) * kWidth * sizeof(std::uint32_t) / blocks;
-        for (int b = 0; b < blocks; ++b) {
-            LinesAhead ahead(reinterpret_cast<const char*>(next) + b * share, share, depth / kTileCells);
-            const auto step = [&]() HWY_ATTR {
-                ahead.step();
-                if (finished + kGroup > stored) return;
-                finishWrites();
-                done(finished);
-                finished += kGroup;
-            };
-            Sum* const own = sums + static_cast<size_t>(b) * kRows * kWidth;
-            if (last) stored = b * kRows;
-            multiplyTiles<Tiles>(depth, rows + static_cast<size_t>(b) * kRows * rowStride + start, rowStride,
-                                 part, start == 0 ? nullptr : own, before, step);
-            before = own;
+    struct {
+        int panel = 0, row = 0;
+    } next, ready;  // the next rows to finish, and the first rows whose sums are not complete
+    const auto finish = [&]() HWY_ATTR {
+        done(next.panel, next.row);
+        next.row += kTileGroup;
+        if (next.row < count) return;
+        next.row = 0;
+        ++next.panel;
+    };
+    for (int p = 0; p < panels; ++p) {
+        for (int start = 0; start < cells; start += most) {
+            const int depth = std::min(most, cells - start), steps = depth / kTileCells;
+            // The first steps wait until the sums of the previous block are in the cache.
+            const int wait = steps > kWait ? kWait : 0, left = steps - wait;
+            const int each = (kGroups + left - 1) / left;               // groups to finish in a step
+            const std::uint32_t* const after = panel + depth * kWidth;  // fits: a part of the panels
+            const size_t share = static_cast<size_t>(depth) * kWidth * sizeof(std::uint32_t) / blocks;
+            for (int b = 0; b < blocks; ++b) {
+                LinesAhead lines(reinterpret_cast<const char*>(after) + b * share, prefetch ? share : 0,
+                                 steps);
+                int passed = 0;
+                const auto step = [&]() HWY_ATTR {
+                    lines.step();
+                    if (passed++ < wait || (next.panel == ready.panel && next.row >= ready.row)) return;
+                    finishWrites();
+                    for (int k = 0; k < each && (next.panel < ready.panel || next.row < ready.row); ++k)
+                        finish();
+                };
+                Sum* const own = sums + static_cast<size_t>(b) * kRows * kWidth;
+                ready = {p, start + depth == cells ? b * kRows : 0};
+                multiplyTiles<Tiles>(depth, rows + static_cast<size_t>(b) * kRows * rowStride + start,
+                                     rowStride, panel, start == 0 ? nullptr : own, before, step);
+                before = own;
+            }
+            panel = after;
         }
     }
     storeSums(before, kWidth);
     finishWrites();
-    for (; finished < count; finished += kGroup)
-        done(finished);
+    while (next.panel < panels)
+        finish();
 }
 
-/// Returns the number of sums that multiplyPanelTiles() needs for `count` rows, rounded up to complete blocks
-/// and to complete row groups.
+/// Returns the number of sums that multiplyTilePanels() needs for `count` rows: complete blocks.
 HWY_INLINE size_t tileSums(int count) {
     constexpr size_t kRows = 2 * kTileRows, kWidth = 32;
-    const size_t groups = (count + kGroup - 1) / kGroup, blocks = (count + kRows - 1) / kRows;
-    return std::max(blocks * kRows, groups * kGroup) * kWidth;
+    return (count + kRows - 1) / kRows * kRows * kWidth;
 }
 
 }  // namespace HWY_NAMESPACE
