@@ -107,8 +107,10 @@ double restGflops(const Graph& graph, const Shapes& shapes, double batch) {
         if (node.op == "Conv" || node.op == "MpmConv") {
             const bool added = node.getString("residual", "none") != "none";
             const Shape& weight = shapes.of(node.inputs[added ? 2 : 1]);
-            sum += 2.0 * static_cast<double>(shapes.at.values[node.outputs[0]].size()) * weight[1] *
-                   weight[2] * weight[3];
+            const int pixels = node.has("size") ? node.inputs[0] : node.outputs[0];
+            const int64_t others = node.has("size") ? weight[0] : weight[1];
+            sum +=
+                2.0 * static_cast<double>(shapes.at.values[pixels].size()) * others * weight[2] * weight[3];
         }
         if (node.op == "MpmEmbed" && node.has("patch")) {
             const std::vector<int64_t> patch = node.getInts("patch");

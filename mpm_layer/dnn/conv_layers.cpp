@@ -96,6 +96,8 @@ std::string residualOf(const cv::dnn::LayerParams& params) {
 
 ConvLayer::ConvLayer(const cv::dnn::LayerParams& params)
     : SmallLayer(params, residualOf(params) == "none" ? 2 : 3, residualOf(params) == "none" ? 3 : 4),
+      m_size(listOf(params, "size", {0, 0}, "two numbers, rows and columns")),
+      m_alignCorners(switchAttribute(params, "align_corners")),
       m_stride(listOf(params, "stride", {1, 1}, "two numbers, rows and columns")),
       m_padding(listOf(params, "padding", {0, 0, 0, 0}, "four numbers: top, left, bottom, right")),
       m_dilation(listOf(params, "dilation", {1, 1}, "two numbers, rows and columns")),
@@ -109,12 +111,25 @@ ConvLayer::ConvLayer(const cv::dnn::LayerParams& params)
     if (residual == "last") m_residual = Residual::Last;
     if (residual != "none" && m_residual == Residual::None)
         rejectAttribute(params, "residual", "none, first or last");
+    const bool enlarges = params.has("size");
+    if (enlarges && (m_size[0] < 1 || m_size[1] < 1)) rejectAttribute(params, "size", "at least 1");
+    if (enlarges && (m_stride != std::vector<int>{1, 1} || m_groups > 1 || m_rectified)) {
+        CV_Error(cv::Error::StsBadArg,
+                 "mpm: MpmConv with the attribute size must not have the attributes stride, groups or "
+                 "input_activation");
+    }
+}
+
+cpu::Enlarging ConvLayer::enlargingOf(const Sizes& x) const {
+    return {x[2], x[3], m_alignCorners};
 }
 
 cpu::ConvShape ConvLayer::shapeFrom(const std::vector<Sizes>& operands) const {
     const Sizes &x = operands[0], &weight = operands[weightIndex()];
-    const bool valid = x.size() == 4 && weight.size() == 4 && checkedTotal<size_t>(weight) > 0 &&
-                       weight[0] % m_groups == 0 && x[1] % m_groups == 0 && weight[1] == x[1] / m_groups;
+    const bool enlarges = m_size[0] > 0;
+    const bool valid = x.size() == 4 && weight.size() == 4 && (!enlarges || (x[2] > 0 && x[3] > 0)) &&
+                       checkedTotal<size_t>(weight) > 0 && weight[0] % m_groups == 0 &&
+                       x[1] % m_groups == 0 && weight[1] == x[1] / m_groups;
     if (!valid) {
         CV_Error(
             cv::Error::StsUnmatchedSizes,
@@ -123,8 +138,12 @@ cpu::ConvShape ConvLayer::shapeFrom(const std::vector<Sizes>& operands) const {
                 textOf(toShape(x)) + " and " + textOf(toShape(weight)));
     }
     const auto axis = [&](int k) {
-        const cpu::ConvAxis one{x[2 + k],      weight[2 + k], m_stride[k],
-                                m_dilation[k], m_padding[k],  m_padding[2 + k]};
+        const cpu::ConvAxis one{enlarges ? m_size[k] : x[2 + k],
+                                weight[2 + k],
+                                m_stride[k],
+                                m_dilation[k],
+                                m_padding[k],
+                                m_padding[2 + k]};
         const int64 reach = checkedProduct<int64>(one.kernel - 1, one.dilation) + 1;
         const int64 padded = checkedSum<int64>(one.size, one.before, one.after);
         if (padded > kMostElements || reach > padded || one.before >= reach || one.after >= reach) {
@@ -160,34 +179,45 @@ std::vector<Sizes> ConvLayer::outputSizes(const std::vector<Sizes>& operands) co
 int64 ConvLayer::operations(const std::vector<Sizes>& operands, const Sizes& output) const {
     const Sizes& weight = operands[weightIndex()];
     if (weight.size() != 4) return 0;
+    if (m_size[0] > 0)
+        return checkedProduct<int64>(2, checkedTotal<int64>(operands[0]), weight[0], weight[2], weight[3]);
     return checkedProduct<int64>(2, checkedTotal<int64>(output), weight[1], weight[2], weight[3]);
 }
 
-const cpu::ConvWeights& ConvLayer::packed(const cv::Mat& weight, bool constant, const cpu::ConvShape& shape) {
+void ConvLayer::pack(const cv::Mat& weight, bool constant, const cpu::ConvShape& shape, const Sizes& x) {
     const Precision precision = m_followsEncoder ? network()->precisionOfHead() : Precision::F32;
-    if (!constant || !isSame(m_packed, weight) || m_precision != precision || !m_weights->fit(shape)) {
-        m_packed.release();  // so that the next call packs again if this packing throws
+    const bool enlarges = m_size[0] > 0;
+    if (constant && isSame(m_packed, weight) && m_precision == precision &&
+        (enlarges ? m_enlarged->fits(shape, enlargingOf(x)) : m_weights->fit(shape)))
+        return;
+    m_packed.release();  // so that the next call packs again if this packing throws
+    if (enlarges)
+        m_enlarged.emplace(weight.ptr<float>(), shape, enlargingOf(x), precision);
+    else
         m_weights.emplace(weight.ptr<float>(), shape, precision,
                           constant ? cpu::Source::Kept : cpu::Source::Temporary);
-        network()->noteF32(m_followsEncoder && m_weights->precision() == Precision::F32);
-        m_precision = precision;
-        m_packed = weight;
-    }
-    return *m_weights;
+    const Precision packed = enlarges ? m_enlarged->precision() : m_weights->precision();
+    network()->noteF32(m_followsEncoder && packed == Precision::F32);
+    m_precision = precision;
+    m_packed = weight;
 }
 
 void ConvLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) {
     const size_t at = weightIndex();
     const cv::Mat x = operand(in, 0), weight = operand(in, at), bias = operand(in, at + 1);
     const cv::Mat residual = at > 1 ? operand(in, 1) : cv::Mat();
-    const cpu::ConvShape shape = shapeFrom(operandSizes(in));
+    const std::vector<Sizes> sizes = operandSizes(in);
+    const cpu::ConvShape shape = shapeFrom(sizes);
     cpu::ConvEnd end;
     end.bias = bias.empty() ? nullptr : bias.ptr<float>();
     end.residual = residual.empty() ? nullptr : residual.ptr<float>();
     end.residualLast = m_residual == Residual::Last;
     end.activation = m_activation;
-    cpu::convolve(x.ptr<float>(), m_rectified, shape, packed(weight, isConstant(in, at), shape), end,
-                  out[0].ptr<float>());
+    pack(weight, isConstant(in, at), shape, sizes[0]);
+    if (m_size[0] > 0)
+        m_enlarged->run(x.ptr<float>(), shape.images, end, out[0].ptr<float>());
+    else
+        cpu::convolve(x.ptr<float>(), m_rectified, shape, *m_weights, end, out[0].ptr<float>());
 }
 
 ConvTransposeLayer::ConvTransposeLayer(const cv::dnn::LayerParams& params)

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "mpm_layer/cpu/convolution.hpp"
+#include "mpm_layer/cpu/enlarged_convolution.hpp"
 #include "mpm_layer/cpu/linear.hpp"
 #include "mpm_layer/decoder/deformable.hpp"
 #include "mpm_layer/decoder/mask_labels.hpp"
@@ -49,17 +50,23 @@ private:
 
     size_t weightIndex() const { return m_residual == Residual::None ? 1 : 2; }
     cpu::ConvShape shapeFrom(const std::vector<Sizes>& operands) const;
-    const cpu::ConvWeights& packed(const cv::Mat& weight, bool constant, const cpu::ConvShape& shape);
+    cpu::Enlarging enlargingOf(const Sizes& x) const;
+    /// Packs the weight if it or the precision has changed.
+    void pack(const cv::Mat& weight, bool constant, const cpu::ConvShape& shape, const Sizes& x);
 
+    const std::vector<int> m_size;  ///< rows and columns of the enlarged input; zeros: the input's
+    const bool m_alignCorners;
     const std::vector<int> m_stride, m_padding, m_dilation;
     const int m_groups;
     const kernels::Activation m_activation;
     Residual m_residual;
     bool m_rectified;       ///< negative values of the input are read as zero
     bool m_followsEncoder;  ///< runs in the precision of the encoder
+    // One of these has the weights.
     std::optional<cpu::ConvWeights> m_weights;
-    Precision m_precision = Precision::F32;  ///< as requested for m_weights
-    cv::Mat m_packed;                        ///< the matrix that m_weights was packed from
+    std::optional<cpu::EnlargedConvolution> m_enlarged;
+    Precision m_precision = Precision::F32;  ///< as requested for the weights
+    cv::Mat m_packed;                        ///< the matrix that the weights were packed from
 };
 
 /// A transposed convolution. Each input pixel has a window of output pixels, of size m_window, which is also

@@ -253,6 +253,43 @@ TEST(ConvLayer, HasItsAttributes) {
     }
 }
 
+// With the attribute size, MpmConv gives the result of MpmResize and MpmConv.
+TEST(ConvLayer, EnlargesItsInput) {
+    const cv::Mat x = matOf({2, 6, 5, 9}, 1), weight = matOf({8, 6, 3, 3}, 2), bias = matOf({8, 1}, 3);
+    for (const int alignCorners : {0, 1}) {
+        cv::dnn::LayerParams own;
+        own.set("padding", numbers({1, 1, 1, 1}));
+        own.set("activation", "gelu");
+        cv::dnn::LayerParams resize, plain = own;
+        for (cv::dnn::LayerParams* params : {&own, &resize}) {
+            params->set("size", numbers({13, 18}));
+            params->set("align_corners", alignCorners);
+        }
+        plain.blobs = {weight, bias};
+        cv::dnn::Net net;
+        net.addLayerToPrev("resize", "mpm.MpmResize", resize);
+        net.addLayerToPrev("conv", "mpm.MpmConv", plain);
+        net.setInput(x);
+        const cv::Mat expected = net.forward().clone(), y = run(own, {x}, {weight, bias});
+        ASSERT_TRUE(y.size == expected.size);
+        EXPECT_LT(cv::norm(y.reshape(1, 1), expected.reshape(1, 1), cv::NORM_INF), 1e-4);
+        EXPECT_GT(cv::norm(y.reshape(1, 1), cv::NORM_INF), 1);
+    }
+    for (const char* name : {"stride", "groups", "input_activation"}) {
+        cv::dnn::LayerParams params;
+        params.set("size", numbers({13, 18}));
+        if (std::string(name) == "stride") params.set(name, numbers({2, 2}));
+        if (std::string(name) == "groups") params.set(name, 2);
+        if (std::string(name) == "input_activation") params.set(name, cv::String("relu"));
+        EXPECT_THROW(run(params, {x}, {weight}), cv::Exception) << name;
+    }
+    for (const auto& size : {numbers({0, 3}), numbers({3}), numbers({-1, 4}), numbers({2147483647, 4})}) {
+        cv::dnn::LayerParams params;
+        params.set("size", size);
+        EXPECT_THROW(run(params, {x}, {weight}), cv::Exception);
+    }
+}
+
 // If the size of the images changes, the layer may need other packed weights, and packs them again.
 TEST(ConvLayer, ChangesItsSize) {
     mpm::registerLayers();

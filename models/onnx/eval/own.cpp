@@ -80,10 +80,12 @@ void ownConv(Call& c) {
                         padding = listOf("padding", {0, 0, 0, 0});
     const bool whole = stride.size() == 2 && dilation.size() == 2 && padding.size() == 4;
     if (shape.size() != 4 || weight.size() != 4 || !whole) throw Refusal("its weight does not fit");
+    const List<int64_t> size = listOf("size", {shape[2], shape[3]});
+    if (size.size() != 2) throw Refusal("its size does not fit");
     Shape out{shape[0], weight[0], 0, 0};
     for (size_t k = 0; k < 2; ++k) {
         const int64_t reach = checkedProduct<int64_t>(weight[2 + k] - 1, dilation[k]);
-        const int64_t span = checkedSum<int64_t>(shape[2 + k], padding[k], padding[2 + k], -reach, -1);
+        const int64_t span = checkedSum<int64_t>(size[k], padding[k], padding[2 + k], -reach, -1);
         if (stride[k] < 1 || dilation[k] < 1 || reach < 0 || span < 0)
             throw Refusal("its window does not fit");
         out[2 + k] = span / stride[k] + 1;

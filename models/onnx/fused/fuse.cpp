@@ -19,6 +19,7 @@ void finishFused(State& state) {
     lower(state);
     joinLayers(state.graph);
     joinConvolutions(state.graph);
+    enlargeLater(state.graph, state.shapes);
     state.graph.opset = kOpset;
 }
 

@@ -86,6 +86,11 @@ std::string activationOf(const Node& node);
 /// the precision is i8.
 void joinConvolutions(Graph& graph);
 
+/// Splits each MpmConv of images that are partly enlarged (MpmResize), also within a Concat: the enlarged
+/// channels become the input of another MpmConv, with the attribute `size`, before they are enlarged. Must be
+/// called after joinConvolutions().
+void enlargeLater(Graph& graph, const Shapes& shapes);
+
 /// Writes all nodes as operators of OpenCV 4.6 or domain mpm. If an operator has no equivalent, throws
 /// Refusal, which names the node.
 void lower(State& state);

@@ -59,6 +59,17 @@ void StretchRow(const float* row, const Runs& runs, float* out) {
     }
 }
 
+void AddBlend(const float* low, const float* high, float weight, int columns, float* to) {
+    const FloatTag d;
+    const int lanes = static_cast<int>(hn::Lanes(d));
+    const Float part = hn::Set(d, weight);
+    for (int k = 0; k < columns; k += lanes) {
+        const int count = std::min(lanes, columns - k);
+        const Float blend = blendOf(loadPart(low + k, count), loadPart(high + k, count), part);
+        storePart(hn::Add(loadPart(to + k, count), blend), to + k, count);
+    }
+}
+
 // A vector of output columns between the same two samples.
 struct Piece {
     int index, next, begin, count;
@@ -220,6 +231,7 @@ HWY_AFTER_NAMESPACE();
 namespace mpm::kernels {
 
 HWY_EXPORT(StretchRow);
+HWY_EXPORT(AddBlend);
 HWY_EXPORT(StretchArgmax);
 HWY_EXPORT(PackSigmoid);
 HWY_EXPORT(ArgmaxRows);
@@ -279,6 +291,10 @@ Runs slice(const Runs& runs, int begin, int end) {
 
 void stretchRow(const float* row, const Runs& runs, float* out) {
     HWY_DYNAMIC_DISPATCH(StretchRow)(row, runs, out);
+}
+
+void addBlend(const float* low, const float* high, float weight, int columns, float* to) {
+    HWY_DYNAMIC_DISPATCH(AddBlend)(low, high, weight, columns, to);
 }
 
 void stretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels,

@@ -37,6 +37,9 @@ Runs slice(const Runs& runs, int begin, int end);
 
 void stretchRow(const float* row, const Runs& runs, float* out);
 
+/// Adds the blend of two rows to `to`. `weight` is the weight of `high`.
+void addBlend(const float* low, const float* high, float weight, int columns, float* to);
+
 /// Stretches `classes` rows, which are `stride` apart, and labels each output column with the row that has
 /// the largest value. The lowest row wins ties, a NaN never wins. `best` gets the largest values, or is null.
 void stretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels,

@@ -132,6 +132,60 @@ TEST_F(HeadsInOpenCV, ConvolutionsTakeUpWhatIsAroundThem) {
     }
 }
 
+// A convolution of enlarged images multiplies them before it enlarges them, also if only some of the channels
+// are enlarged.
+TEST_F(HeadsInOpenCV, ConvolutionsEnlargeLater) {
+    constexpr int64_t kWide = 96, kRows = SmallExport::kRows * 2, kColumns = SmallExport::kColumns * 2;
+    for (const std::string spelling :
+         {"alone", "corners", "two", "with plain", "two plain", "narrow", "twice"}) {
+        SCOPED_TRACE(spelling);
+        const auto head = [&](SmallExport& m, int map) {
+            GraphBuilder& g = m.builder();
+            const auto larger = [&](int x) {
+                const int none = models::kAbsent;
+                const int y = g.node(
+                    "Resize", {x, none, g.constant(Tensor::floats({4}, std::vector<float>{1, 1, 2, 2}))});
+                g.with("mode", Attribute::of(std::string("linear")));
+                if (spelling == "corners")
+                    g.with("coordinate_transformation_mode", Attribute::of(std::string("align_corners")));
+                return y;
+            };
+            const int64_t wide = spelling == "narrow" ? 48 : kWide;
+            const auto branch = [&] {
+                return larger(g.node("Relu", {convolution(m, map, {wide, SmallExport::kDim, 3, 3})}));
+            };
+            const auto plain = [&] { return g.node("Relu", {g.node("Neg", {branch()})}); };
+            int64_t branches = 1;
+            int x = branch();
+            const auto joined = [&](const List<int>& parts) {
+                branches = static_cast<int64_t>(parts.size());
+                const int y = g.node("Concat", parts);
+                g.with("axis", Attribute::of(int64_t{1}));
+                return y;
+            };
+            if (spelling == "two") x = joined({x, branch()});
+            if (spelling == "with plain") x = joined({plain(), x});
+            if (spelling == "two plain") x = joined({plain(), x, branch(), plain()});
+            const int y =
+                g.node("Relu", {trainedNorm(m, convolution(m, x, {160, wide * branches, 3, 3}), 160)});
+            return spelling == "twice" ? g.node("Add", {y, convolution(m, x, {160, wide, 1, 1})}) : y;
+        };
+        const List<Node> nodes = convert(head, {1, 160, kRows, kColumns});
+        List<Node> enlarging;
+        std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(enlarging),
+                     [](const Node& n) { return n.op == "MpmConv" && n.has("size"); });
+        const std::map<std::string, int64_t> expected{
+            {"two", 2}, {"two plain", 2}, {"narrow", 0}, {"twice", 2}},
+            resized{{"with plain", 1}, {"two plain", 2}, {"narrow", 1}};
+        EXPECT_EQ(static_cast<int64_t>(enlarging.size()),
+                  expected.count(spelling) ? expected.at(spelling) : 1);
+        EXPECT_EQ(count(nodes, "MpmResize"), resized.count(spelling) ? resized.at(spelling) : 0);
+        EXPECT_EQ(count(nodes, "Concat"), spelling == "two plain" ? 1 : 0);
+        for (const Node& node : enlarging)
+            EXPECT_EQ(node.getInt("align_corners", 0), spelling == "corners" ? 1 : 0);
+    }
+}
+
 // A sine embedding separates even and odd channels by slices with step 2. The converter replaces these slices
 // by a transpose. Slices with step 5 stay.
 TEST_F(HeadsInOpenCV, EveryOtherEntryIsTakenByATranspose) {
