@@ -80,7 +80,7 @@ inline std::vector<OperatorCase> decoderCases() {
             {values({12, 4, 3, 3}), values({1, 12})},
             {{values({1, 8, 5, 4}), values({1, 12, 3, 4})}, {values({2, 8, 4, 6}), values({2, 12, 2, 6})}}),
         makeCase(
-            "MpmConv", {{{"align_corners", "1"}, {"residual", "first"}}, {{"size", {7, 6}}}},
+            "MpmConv", {{{"residual", "first"}}, {{"size", {7, 6}}, {"align_corners", {1}}}},
             {values({12, 8, 3, 3}), values({1, 12})},
             {{values({1, 8, 4, 3}), values({1, 12, 5, 4})}, {values({2, 8, 2, 5}), values({2, 12, 5, 4})}}),
         makeCase("MpmConvTranspose", {{{"activation", "gelu"}}, {{"window", {2, 2}}}},
