@@ -115,18 +115,18 @@ HWY_INLINE void multiplyBf16Tiles(const Bf16Pair* rows, size_t rowStride, int co
                                   const PackedWeightsBf16& weights, const Epilogue& epilogue,
                                   const Target& target) {
     static thread_local Buffer scratch;
-    constexpr int width = 2 * kTileCells;
-    const int panels = (weights.columns() + width - 1) / width;
+    constexpr int kWidth = 2 * kTileCells;
+    const int panels = (weights.columns() + kWidth - 1) / kWidth;
     float* sums = scratch.reserve(tileSums(count));
     const TileScope tiles;
     finishWrites();
     const auto finish = [&](int p, int row) HWY_ATTR {
         Block<kTileGroup> block;
-        loadBlock(sums + static_cast<size_t>(row) * width, width, block);
-        const int column = p * width, left = weights.columns() - column;
+        loadBlock(sums + static_cast<size_t>(row) * kWidth, kWidth, block);
+        const int column = p * kWidth, left = weights.columns() - column;
         // A whole block has constant sizes, so that the compiler removes the checks for missing values.
-        if (count - row >= kTileGroup && left >= width)
-            target.finish(block, epilogue, row, kTileGroup, column, width);
+        if (count - row >= kTileGroup && left >= kWidth)
+            target.finish(block, epilogue, row, kTileGroup, column, kWidth);
         else
             target.finish(block, epilogue, row, std::min(kTileGroup, count - row), column, left);
     };

@@ -187,41 +187,31 @@ HWY_NOINLINE void multiplyI8(const I8Quad* rows, size_t rowStride, const float* 
 
 #if MPM_HAS_TILES
 
-/// Sums of kTileGroup rows, and the scales of the rows.
-struct I8Sums {
-    const std::int32_t* sums;
-    const float* rowScales;
-};
-
-HWY_INLINE void finishTileGroup(const I8Sums& from, const PackedWeightsI8& weights, const Epilogue& epilogue,
-                                const FloatTarget& target, int row, int rows, int column, int columns) {
-    IntBlock<kTileGroup> integers;
-    loadBlock(from.sums, integers);
-    Block<kTileGroup> block;
-    scaleSums(integers, from.rowScales, rows, weights, column, block);
-    target.finish(block, epilogue, row, rows, column, columns);
-}
-
 /// Like multiplyI8(), for depths that are a multiple of the depth of a tile. Integer sums are exact, so both
 /// functions give the same bits.
 HWY_NOINLINE void multiplyI8Tiles(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
                                   const PackedWeightsI8& weights, const Epilogue& epilogue,
                                   const FloatTarget& target) {
     static thread_local Buffer scratch;
-    constexpr int width = 2 * kTileCells;
-    const int panels = (weights.columns() + width - 1) / width;
+    constexpr int kWidth = 2 * kTileCells;
+    const int panels = (weights.columns() + kWidth - 1) / kWidth;
     auto* sums = reinterpret_cast<std::int32_t*>(scratch.reserve(tileSums(count)));
     const TileScope tiles;
     finishWrites();
     const auto finish = [&](int p, int row) HWY_ATTR {
-        const int column = p * width, left = weights.columns() - column;
-        const I8Sums from{sums + static_cast<size_t>(row) * width, rowScales + row};
+        const int column = p * kWidth, left = weights.columns() - column;
+        IntBlock<kTileGroup> integers;
+        loadBlock(sums + static_cast<size_t>(row) * kWidth, integers);
+        Block<kTileGroup> block;
         // A whole block has constant sizes, so that the compiler removes the checks for missing values.
-        if (count - row >= kTileGroup && left >= width)
-            finishTileGroup(from, weights, epilogue, target, row, kTileGroup, column, width);
-        else
-            finishTileGroup(from, weights, epilogue, target, row, std::min(kTileGroup, count - row), column,
-                            left);
+        if (count - row >= kTileGroup && left >= kWidth) {
+            scaleSums(integers, rowScales + row, kTileGroup, weights, column, block);
+            target.finish(block, epilogue, row, kTileGroup, column, kWidth);
+        } else {
+            const int rowsLeft = std::min(kTileGroup, count - row);
+            scaleSums(integers, rowScales + row, rowsLeft, weights, column, block);
+            target.finish(block, epilogue, row, rowsLeft, column, left);
+        }
     };
     multiplyTilePanels<QuadTiles>(count, quadsOf(weights.depth()), rows, rowStride, weights.panel(0), panels,
                                   weights.kept(), sums, finish);
