@@ -113,6 +113,11 @@ ConvLayer::ConvLayer(const cv::dnn::LayerParams& params)
         rejectAttribute(params, "residual", "none, first or last");
     const bool enlarges = params.has("size");
     if (enlarges && (m_size[0] < 1 || m_size[1] < 1)) rejectAttribute(params, "size", "at least 1");
+    if (static_cast<int64>(m_size[0]) * m_size[1] > kMostPixels) {
+        CV_Error(cv::Error::StsOutOfRange,
+                 cv::format("mpm: MpmConv enlarges images to %d x %d pixels; at most %lld are allowed",
+                            m_size[0], m_size[1], static_cast<long long>(kMostPixels)));
+    }
     if (enlarges && (m_stride != std::vector<int>{1, 1} || m_groups > 1 || m_rectified)) {
         CV_Error(cv::Error::StsBadArg,
                  "mpm: MpmConv with the attribute size must not have the attributes stride, groups or "

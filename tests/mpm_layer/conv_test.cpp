@@ -283,7 +283,8 @@ TEST(ConvLayer, EnlargesItsInput) {
         if (std::string(name) == "input_activation") params.set(name, cv::String("relu"));
         EXPECT_THROW(run(params, {x}, {weight}), cv::Exception) << name;
     }
-    for (const auto& size : {numbers({0, 3}), numbers({3}), numbers({-1, 4}), numbers({2147483647, 4})}) {
+    for (const auto& size : {numbers({0, 3}), numbers({3}), numbers({-1, 4}), numbers({2147483647, 4}),
+                             numbers({65000, 65000})}) {
         cv::dnn::LayerParams params;
         params.set("size", size);
         EXPECT_THROW(run(params, {x}, {weight}), cv::Exception);
