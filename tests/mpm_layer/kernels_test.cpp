@@ -263,6 +263,31 @@ TEST(Rows, MeanOverHeadsHasTheBitsOfScalarSums) {
     }
 }
 
+TEST(Rows, RotationHasTheBitsOfScalarSums) {
+    // Volatile, so that the compiler cannot join a product and a sum.
+    const auto sum = [](float a, float c, float b, float s) {
+        const volatile float along = a * c, across = b * s;
+        return along + across;
+    };
+    for (const int size : kSizes) {
+        const cv::Mat from = randomMatrix(3, size + 1, static_cast<unsigned>(size));
+        const float *row = from.ptr<float>(0), *c = from.ptr<float>(1) + 1, *s = from.ptr<float>(2) + 1;
+        std::vector<float> pairs(row, row + size + 1), halves = pairs, wantedPairs = pairs, wanted = pairs;
+        for (int k = 0; k + 1 < size; k += 2) {
+            wantedPairs[k] = sum(row[k], c[k], -row[k + 1], s[k]);
+            wantedPairs[k + 1] = sum(row[k + 1], c[k + 1], row[k], s[k + 1]);
+        }
+        for (int k = 0, half = size / 2; k < half; ++k) {
+            wanted[k] = sum(row[k], c[k], -row[k + half], s[k]);
+            wanted[k + half] = sum(row[k + half], c[k + half], row[k], s[k + half]);
+        }
+        rotateInterleaved(pairs.data(), c, s, size);
+        rotateHalves(halves.data(), c, s, size);
+        EXPECT_EQ(pairs, wantedPairs) << size;
+        EXPECT_EQ(halves, wanted) << size;
+    }
+}
+
 TEST(Rows, WeightedMeansAndLengths) {
     for (int width : kSizes) {
         const cv::Mat rows = randomMatrix(4, width, static_cast<unsigned>(width));

@@ -284,23 +284,6 @@ bool unitRow(const float* in, int width, float* out) {
     return HWY_DYNAMIC_DISPATCH(UnitRow)(in, width, out);
 }
 
-void rotateInterleaved(float* head, const float* cosine, const float* sine, int size) {
-    for (int i = 0; i + 1 < size; i += 2) {
-        const float a = head[i], b = head[i + 1];
-        head[i] = a * cosine[i] - b * sine[i];
-        head[i + 1] = b * cosine[i + 1] + a * sine[i + 1];
-    }
-}
-
-void rotateHalves(float* head, const float* cosine, const float* sine, int size) {
-    const int half = size / 2;
-    for (int i = 0; i < half; ++i) {
-        const float a = head[i], b = head[i + half];
-        head[i] = a * cosine[i] - b * sine[i];
-        head[i + half] = b * cosine[i + half] + a * sine[i + half];
-    }
-}
-
 void normaliseColumns(const float* in, size_t stride, int depth, int count, const float* weight,
                       const float* bias, const NormRule& rule, float* out) {
     HWY_DYNAMIC_DISPATCH(NormaliseColumns)(in, stride, depth, count, weight, bias, rule, out);
