@@ -57,7 +57,7 @@ void geluToPairsBench(benchmark::State& state) {
     epilogue.activation = Activation::Gelu;
     for (auto _ : state) {
         productBf16(operands.pairs(), operands.stride, operands.rows, operands.weights, epilogue,
-                    output.data(), stride);
+                    PairRows{output.data(), stride});
     }
     count<OperandsBf16>(state, operands.flops());
 }
@@ -127,19 +127,16 @@ void attentionBf16Bench(benchmark::State& state) {
     for (int t = 0; t < tokens; ++t)
         packPairs(&values[static_cast<size_t>(t) * size], size,
                   &keys[static_cast<size_t>(t) * pairsOf(size)]);
+    const ConstPairRows rows{keys, static_cast<size_t>(pairsOf(size))};
     for (int p = 0; p < pairsOf(tokens); p += kValuePairs) {
-        packValues(&values[static_cast<size_t>(2 * p) * size], size,
-                   std::min(2 * kValuePairs, tokens - 2 * p), size, columns, &pairs[columns ? p : p * stride],
-                   stride);
+        packValues(rows.from(2 * p), std::min(2 * kValuePairs, tokens - 2 * p), size, columns,
+                   &pairs[columns ? p : p * stride], stride);
     }
     std::vector<float> output(static_cast<size_t>(tokens) * size);
     AttentionHead head{};
-    head.queries = values.data();
-    head.stride = size;
     head.tokens = tokens;
     head.headSize = size;
-    head.scale = 0.125f;
-    const AttentionHeadBf16 half{head, keys, static_cast<size_t>(pairsOf(size)), pairs, stride, columns};
+    const AttentionHeadBf16 half{head, rows, rows, pairs, stride, columns};
     for (auto _ : state) {
         for (int q = 0; q < tokens; q += queryPanel())
             attendPanelBf16(half, q, output.data() + static_cast<size_t>(q) * size, size);

@@ -40,14 +40,40 @@ bool takesValuesAsColumns(Precision precision, int headSize) {
     return precision == Precision::BF16 && kernels::takesValuesAsColumns(headSize);
 }
 
+PairRow::PairRow(const CpuEncoder& encoder)
+    : heads(encoder.heads), size(encoder.headSize), queryFactor(encoder.attentionScale * kernels::kLog2E) {}
+
+void PairRow::round(const float* row, const kernels::PairRows& to) const {
+    const int inner = heads * size;
+    const auto pack = [&](const float* from, int width, int word, float factor) {
+        kernels::packPairs(from, width, to.from(0, word).data, factor, to.pieceStep);
+    };
+    const int parts = hasNoGaps() ? 1 : heads, width = inner / parts;
+    for (int p = 0; p < parts; ++p) {
+        const int word = p * kernels::pairsOf(width);
+        pack(row + p * width, width, word, queryFactor);
+        pack(row + inner + p * width, width, keysAt() + word, 1);
+    }
+    pack(row + 2 * inner, inner, valuesAt(), 1);
+}
+
 HeadRows::HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, const std::vector<Span>& spans)
     : m_keys(keysOf(spans)),
       m_count(spans.empty() ? 0 : spans.back().firstKey + spans.back().keys),
+      m_inPairs(attentionPrecision(encoder) == Precision::BF16),
       m_together(valueForm(attentionPrecision(encoder)) == ValueForm::Floats),
+      m_pairRow(encoder),
       m_heads(encoder.heads),
       m_size(encoder.headSize) {
     const int readable = checkedSum<int>(m_count, kernels::rowGroup());  // kernels read whole groups of keys
-    if (m_together) {
+    if (m_inPairs) {
+        const int keys = checkedSum<int>(m_count, kernels::kKeysRead), words = m_pairRow.words();
+        const bool inPieces = takesValuesAsColumns(Precision::BF16, m_size);
+        m_stride = inPieces ? kernels::kPiecePairs : kernels::paddedStride(words);
+        if (inPieces) m_pieceStep = kernels::paddedSize(keys, m_stride);
+        m_data = memory.reserve(inPieces ? checkedProduct<size_t>(m_pieceStep, words / kernels::kPiecePairs)
+                                         : kernels::paddedSize(keys, m_stride));
+    } else if (m_together) {
         m_stride = m_size;
         m_headStep = static_cast<size_t>(readable) * m_size;
         m_partStep = m_heads * m_headStep;
@@ -75,6 +101,7 @@ void HeadRows::gather(const float* rows, size_t stride, int first, int count) {
 }
 
 void HeadRows::put(int key, const float* row) {
+    if (m_inPairs) return m_pairRow.round(row, pairs(key));
     for (int block = 0; block < 3 * m_heads; ++block)
         std::copy_n(row + block * m_size, m_size, m_data + block * m_headStep + key * m_stride);
 }
@@ -134,17 +161,20 @@ size_t Attention::valuesAt(int span, int index) const {
 }
 
 kernels::AttentionHeadBf16 Attention::headBf16(int span, int index) const {
-    const auto* keys = reinterpret_cast<const kernels::Bf16Pair*>(m_scratch.keys.data());
     const auto* values = reinterpret_cast<const kernels::Bf16Pair*>(m_scratch.values.data());
-    return {head(span, index), keys + m_spans[span].firstKey * m_keyStride + index * wordsPerKey(),
-            m_keyStride,       values + valuesAt(span, index),
-            m_valueStride,     m_valuesAreColumns};
+    const int first = m_spans[span].firstKey;
+    return {head(span, index),
+            m_rows.pairsAt(HeadPart::Queries, index, first),
+            m_rows.pairsAt(HeadPart::Keys, index, first),
+            values + valuesAt(span, index),
+            m_valueStride,
+            m_valuesAreColumns};
 }
 
 kernels::AttentionHeadI8 Attention::headI8(int span, int index) const {
     const auto* keys = reinterpret_cast<const kernels::I8Quad*>(m_scratch.keys.data());
     const int first = m_spans[span].firstKey;
-    kernels::AttentionHeadI8 packed{head(span, index), keys + first * m_keyStride + index * wordsPerKey(),
+    kernels::AttentionHeadI8 packed{head(span, index), keys + first * m_keyStride + index * quadsPerKey(),
                                     m_keyStride, m_scratch.keyScales.data() + index * scaleStride() + first};
     if (m_values == ValueForm::Quads) {
         const auto* values = reinterpret_cast<const kernels::I8Quad*>(m_scratch.values.data());
@@ -169,11 +199,13 @@ void Attention::pack() {
         words = checkedSum<int>(words, (own + step - 1) / step * step);
     }
     const int inner = m_encoder.inner;
-    m_keyStride = kernels::paddedStride(m_encoder.heads * wordsPerKey());
     m_valueStride = kernels::paddedStride(m_valuesAreColumns ? words : inner);
-    m_scratch.keys.reserve(kernels::paddedSize(m_rows.count() + kernels::kKeysRead, m_keyStride));
     const size_t scales = checkedProduct<size_t>(m_encoder.heads, scaleStride());
-    if (inI8()) m_scratch.keyScales.reserve(scales);
+    if (inI8()) {
+        m_keyStride = kernels::paddedStride(m_encoder.heads * quadsPerKey());
+        m_scratch.keys.reserve(kernels::paddedSize(m_rows.count() + kernels::kKeysRead, m_keyStride));
+        m_scratch.keyScales.reserve(scales);
+    }
     if (m_values == ValueForm::Quads) m_scratch.valueSteps.reserve(checkedProduct<size_t>(2, scales));
     if (m_values != ValueForm::Floats)
         m_scratch.values.reserve(kernels::paddedSize(m_valuesAreColumns ? inner : words, m_valueStride));
@@ -182,30 +214,25 @@ void Attention::pack() {
 
 void Attention::packKey(int number) {
     const int size = m_encoder.headSize;
-    std::uint32_t* to = reinterpret_cast<std::uint32_t*>(m_scratch.keys.data()) + number * m_keyStride;
-    for (int h = 0; h < m_encoder.heads; ++h, to += wordsPerKey()) {
-        const float* key = m_rows.at(HeadPart::Keys, h, number);
-        if (inI8()) {
-            m_scratch.keyScales.data()[h * scaleStride() + number] = kernels::packQuads(key, size, to);
-        } else {
-            kernels::packPairs(key, size, to);
-        }
-    }
+    auto* to = reinterpret_cast<kernels::I8Quad*>(m_scratch.keys.data()) + number * m_keyStride;
+    for (int h = 0; h < m_encoder.heads; ++h, to += quadsPerKey())
+        m_scratch.keyScales.data()[h * scaleStride() + number] =
+            kernels::packQuads(m_rows.at(HeadPart::Keys, h, number), size, to);
 }
 
 void Attention::packSpan(int number, int token) {
     const Span& span = m_spans[number];
     const int inner = m_encoder.inner, key = span.firstKey + token,
               count = std::min(kTaskKeys, span.keys - token);
-    for (int k = 0; k < count; ++k)
+    for (int k = 0; k < count && inI8(); ++k)
         packKey(key + k);
     if (m_values == ValueForm::Floats) return;
     const int word = m_firstValue[number] + wordsOfValues(token);
     auto* values = reinterpret_cast<std::uint32_t*>(m_scratch.values.data()) +
                    (m_valuesAreColumns ? word : word * m_valueStride);
     if (m_values == ValueForm::Pairs) {
-        kernels::packValues(m_rows.at(HeadPart::Values, 0, key), m_rows.stride(), count, inner,
-                            m_valuesAreColumns, values, m_valueStride);
+        kernels::packValues(m_rows.pairsAt(HeadPart::Values, 0, key), count, inner, m_valuesAreColumns,
+                            values, m_valueStride);
     } else {
         for (int k = 0; k < count; k += 4, values += m_valueStride)
             packQuadOfValues(key + k, std::min(4, count - k), values);

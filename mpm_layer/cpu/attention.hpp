@@ -24,20 +24,46 @@ ValueForm valueForm(Precision precision);
 /// Whether pairs of values are packed as columns, for products in tiles.
 bool takesValuesAsColumns(Precision precision, int headSize);
 
+/// How bf16 attention reads a row: a head's queries and keys begin a word; the values of all heads follow
+/// each other without gaps.
+struct PairRow {
+    explicit PairRow(const CpuEncoder& encoder);
+
+    int keysAt() const { return heads * kernels::pairsOf(size); }
+    int valuesAt() const { return 2 * keysAt(); }
+    int words() const { return valuesAt() + kernels::pairsOf(heads * size); }
+    /// Whether queries, keys and values are side by side without gaps, as a product writes them.
+    bool hasNoGaps() const { return size % 2 == 0; }
+    /// Rounds a row of queries, keys and values. Multiplies the queries by `queryFactor`.
+    void round(const float* row, const kernels::PairRows& to) const;
+
+    int heads, size;
+    float queryFactor;
+};
+
 /// Queries, keys and values of the rows of a batch. The place of a row is the number of its key (see Span).
 /// If attention reads values as floats, the rows of each head are together, so that repeated reads need few
-/// cache lines and pages. If attention reads copies (pairs or quads), the heads of a row are side by side, as
-/// the product writes them.
+/// cache lines and pages. If attention reads quads, the heads of a row are side by side, as the product
+/// writes them. If attention reads pairs, the rows are PairRows: half as large as floats, because the rows of
+/// an image are usually larger than a level-2 cache.
 class HeadRows {
 public:
     /// Places the rows in `memory`, whose contents are lost.
     HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, const std::vector<Span>& spans);
 
+    /// Whether a product can write to pairs(). If not, the caller must call fill().
+    bool takesPairs() const { return m_inPairs && m_keys.empty() && m_pairRow.hasNoGaps(); }
+    /// Returns the rows from `key` on.
+    kernels::PairRows pairs(int key) const {
+        return kernels::PairRows{reinterpret_cast<kernels::Bf16Pair*>(m_data), m_stride, m_pieceStep}.from(
+            key);
+    }
+
     /// Calls write(to, stride), which must write rows first..first+count-1, each with queries, keys and
     /// values side by side. `scratch` is temporary memory.
     template <class Write>
     void fill(int first, int count, kernels::Buffer& scratch, const Write& write) {
-        if (m_together || !m_keys.empty()) {
+        if (m_inPairs || m_together || !m_keys.empty()) {
             const size_t stride = kernels::paddedStride(3 * m_heads * m_size);
             float* rows = scratch.reserve(kernels::paddedSize(count, stride));
             write(rows, stride);
@@ -54,6 +80,13 @@ public:
     const float* at(HeadPart part, int head, int key) const {
         return m_data + static_cast<int>(part) * m_partStep + head * m_headStep + key * m_stride;
     }
+    kernels::ConstPairRows pairsAt(HeadPart part, int head, int key) const {
+        const int at = part == HeadPart::Queries ? 0
+                       : part == HeadPart::Keys  ? m_pairRow.keysAt()
+                                                 : m_pairRow.valuesAt();
+        const kernels::PairRows rows = pairs(key).from(0, at + head * kernels::pairsOf(m_size));
+        return {rows.data, rows.stride, rows.pieceStep};
+    }
     size_t stride() const { return m_stride; }  ///< floats from a row to the next
     size_t headStep() const { return m_headStep; }
 
@@ -62,15 +95,17 @@ private:
 
     std::vector<int> m_keys;  ///< key of each row; empty if keys and rows have the same numbers
     int m_count;
-    bool m_together;
+    bool m_inPairs, m_together;
+    PairRow m_pairRow;
     int m_heads, m_size;
-    size_t m_stride, m_headStep, m_partStep;
+    size_t m_stride, m_headStep = 0, m_partStep = 0;
+    size_t m_pieceStep = kernels::kPiecePairs;
     float* m_data;
 };
 
-/// Memory for keys and values of a batch as bf16 pairs or int8 quads; used again for each block.
+/// Memory for keys and values of a batch in the form that attention reads; used again for each block.
 struct AttentionScratch {
-    kernels::Buffer keys;       // [rows][heads * words of a head's key]
+    kernels::Buffer keys;       // quads: [rows][heads * quads of a head's key]
     kernels::Buffer keyScales;  // scales of quads: [heads][rows]
     kernels::Buffer values;  // pairs or quads of tokens, [words][inner], or pairs as columns, [inner][words]
     kernels::Buffer valueSteps;  // biases and inverses of quads: [2][heads][rows]
@@ -87,8 +122,8 @@ public:
 
 private:
     bool inI8() const { return m_precision == Precision::I8; }
-    /// The number of words (pairs or quads) in the key of a head.
-    int wordsPerKey() const { return wordsOf(m_precision, m_encoder.headSize); }
+    /// The number of quads in the key of a head.
+    int quadsPerKey() const { return kernels::quadsOf(m_encoder.headSize); }
     void pack();
     void packSpan(int span, int token);
     void packKey(int key);

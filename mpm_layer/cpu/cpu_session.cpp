@@ -70,6 +70,7 @@ CpuSession::CpuSession(const EncoderConfig& config, std::shared_ptr<const Packed
     : CpuSession(config, std::move(weights), Batch(input, config)) {
     m_proportional = input.reducer && input.reducer->biasesBySize();
     if (!input.keepsKeys.empty()) m_keepsKeys = input.keepsKeys;
+    m_keepsRotated = input.reducer && input.reducer->metric() == Metric::Keys;
     if (input.maps.empty()) return;
     const Stopwatch watch;
     m_batch.apply(m_batch.byWindow(input.maps, config.firstBlock), Mean::Plain, config.firstBlock);
@@ -110,10 +111,16 @@ void CpuSession::projectIn(int index, int first, int count) {
     ChunkScratch& scratch = ChunkScratch::ofThread();
     LeftRows rows(scratch.input, block.qkv.precision(), count, m_batch.dim());
     fillNormalised(block.norm1, m_batch, first, m_config.norm, rows);
+    const bool finishes =
+        block.qNorm.present || block.kNorm.present || block.rotary.present() || m_keepsKeys[index];
+    if (!finishes && m_heads->takesPairs() && block.qkv.writesPairs()) {
+        kernels::Epilogue epilogue;
+        epilogue.scale = m_weights->qkvFactors.data();
+        return block.qkv.apply(rows, epilogue, m_heads->pairs(first));
+    }
     m_heads->fill(first, count, scratch.wide, [&](float* qkv, size_t stride) {
         block.qkv.apply(rows, {}, qkv, stride);
-        if (block.qNorm.present || block.kNorm.present || block.rotary.present() || m_keepsKeys[index])
-            finishHeads(index, first, count, qkv, stride);
+        if (finishes) finishHeads(index, first, count, qkv, stride);
     });
 }
 
@@ -161,15 +168,19 @@ void CpuSession::finishHeads(int index, int first, int count, float* qkv, size_t
     for (int r = 0; r < count; ++r) {
         float* q = qkv + r * stride;
         float* k = q + inner;
-        normHeads(block, q);
-        if (m_keepsKeys[index])
+        const auto keepKeys = [&] {
             kernels::meanOverHeads(k, m_weights->heads, size,
                                    &m_lastKeys[static_cast<size_t>(first + r) * size]);
+        };
+        normHeads(block, q);
+        if (m_keepsKeys[index] && !m_keepsRotated) keepKeys();
         int angle = m_batch.position(first + r);
-        if (!block.rotary.present() || angle < 0) continue;
-        if (m_rotatesByWindow[index]) angle = m_batch.division().place(angle);
-        rotate(block.rotary, angle, q);
-        rotate(block.rotary, angle, k);
+        if (block.rotary.present() && angle >= 0) {
+            if (m_rotatesByWindow[index]) angle = m_batch.division().place(angle);
+            rotate(block.rotary, angle, q);
+            rotate(block.rotary, angle, k);
+        }
+        if (m_keepsKeys[index] && m_keepsRotated) keepKeys();
     }
 }
 
@@ -255,41 +266,21 @@ void CpuSession::feed(int index, int first, int count) {
     block.fc2.apply(h, residual(block.scale2), m_batch.row(first), m_batch.dim());
 }
 
-void CpuSession::meanKeys(int window, std::vector<float>& metric) const {
-    const int size = m_weights->headSize, heads = m_weights->heads;
-    const Window& one = m_batch.window(window);
-    metric.assign(static_cast<size_t>(one.tokens) * size, 0.0f);
-    for (int t = 0; t < one.tokens; ++t) {
-        float* mean = &metric[static_cast<size_t>(t) * size];
-        for (int h = 0; h < heads; ++h) {
-            const int row = one.first + m_batch.special() + t;
-            const float* key = m_heads->at(HeadPart::Keys, h, m_heads->keyOf(row));
-            for (int k = 0; k < size; ++k)
-                mean[k] += key[k];
-        }
-        for (int k = 0; k < size; ++k)
-            mean[k] /= static_cast<float>(heads);
-    }
-}
-
 RowsView CpuSession::metricOf(const StageRequest& request, int window, std::vector<float>& keys) const {
     const Metric metric = request.reducer->metric();
     const RowsView tokens = m_batch.tokens(window);
     if (metric == Metric::Tokens) return tokens;
     const int size = m_weights->headSize;
     const float* data = nullptr;
-    if (metric == Metric::LastKeys && m_heads) {
+    const bool attended = metric == Metric::LastKeys || request.reducer->moment() == Moment::AfterAttention;
+    if (attended && m_heads) {
         // data() + offset, not &[offset]: for a window without tokens the address may be one past the end of
         // m_lastKeys.
         data =
             m_lastKeys.data() + static_cast<size_t>(m_batch.window(window).first + m_batch.special()) * size;
     } else {
-        if (request.reducer->moment() == Moment::AfterAttention) {
-            meanKeys(window, keys);
-        } else {
-            keys.resize(static_cast<size_t>(tokens.count) * size);
-            m_weights->stageKeys[request.block - m_config.firstBlock].compute(tokens, keys.data());
-        }
+        keys.resize(static_cast<size_t>(tokens.count) * size);
+        m_weights->stageKeys[request.block - m_config.firstBlock].compute(tokens, keys.data());
         data = keys.data();
     }
     return {data, static_cast<size_t>(size), tokens.count, size};

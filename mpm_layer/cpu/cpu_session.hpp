@@ -59,7 +59,6 @@ private:
     void attendAll();
     void feedAll(int block);
     std::vector<MergeMap> decide(const StageRequest& request);
-    void meanKeys(int window, std::vector<float>& metric) const;
     /// Returns the rows that the reducer compares. `keys` is memory for these rows.
     RowsView metricOf(const StageRequest& request, int window, std::vector<float>& keys) const;
 
@@ -72,9 +71,9 @@ private:
     std::vector<bool> m_rotatesByWindow;  ///< of each block
     std::vector<Span> m_spans;            ///< of the current block, like m_heads
     std::optional<HeadRows> m_heads;
-    /// If the reducer needs keys: the mean over heads of each row's keys in the current block, before
-    /// rotation.
+    /// If the reducer needs keys: the mean over heads of each row's keys in the current block.
     std::vector<float> m_lastKeys;
+    bool m_keepsRotated = false;  ///< whether m_lastKeys are rotated
     double m_mergeMs = 0, m_restoreMs = 0;
 };
 

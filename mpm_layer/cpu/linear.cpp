@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "mpm_layer/cpu/chunks.hpp"
@@ -30,6 +31,11 @@ void LeftRows::pack(int r, const float* row) {
     kernels::I8Quad* to = quads() + r * m_stride;
     m_scales[r] = m_least ? kernels::packQuadsFrom(*m_least, row, m_width, to)
                           : kernels::packQuads(row, m_width, to, m_finer);
+}
+
+void LeftRows::pack(int r, const kernels::Bf16Pair* row) {
+    kernels::unpackPairs(row, m_width, m_least.value_or(-std::numeric_limits<float>::infinity()), m_row);
+    pack(r, m_row);
 }
 
 void LeftRows::copy(int r, const LeftRows& from, int first, int words) {
@@ -84,20 +90,37 @@ void Linear::apply(const LeftRows& rows, kernels::Epilogue epilogue, float* outp
     m_weight.multiply(rows, 0, rows.count(), withBias(epilogue), output, outputStride);
 }
 
+void Linear::apply(const LeftRows& rows, kernels::Epilogue epilogue, const kernels::PairRows& output) const {
+    if (m_precision == Precision::BF16) {
+        kernels::productBf16(rows.pairs(), rows.stride(), rows.count(), m_weight.pairs, withBias(epilogue),
+                             output);
+    } else {
+        kernels::productI8(rows.quads(), rows.stride(), rows.scales(), rows.count(), m_weight.quads,
+                           withBias(epilogue), output);
+    }
+}
+
 void Linear::apply(const LeftRows& rows, kernels::Epilogue epilogue, LeftRows& output) const {
     if (output.precision() == Precision::F32) {
         apply(rows, epilogue, output.floats(), output.stride());
     } else if (m_precision == Precision::BF16 && output.precision() == Precision::BF16) {
-        kernels::productBf16(rows.pairs(), rows.stride(), rows.count(), m_weight.pairs, withBias(epilogue),
-                             output.pairs(), output.stride());
+        apply(rows, epilogue, kernels::PairRows{output.pairs(), output.stride()});
     } else {
         // The scale of a row depends on all values of the row, so the whole row is computed first.
         static thread_local kernels::Buffer scratch;
-        const size_t stride = kernels::paddedStride(m_columns);
-        float* sums = scratch.reserve(kernels::paddedSize(rows.count(), stride));
-        apply(rows, epilogue, sums, stride);
-        for (int r = 0; r < rows.count(); ++r)
-            output.pack(r, sums + r * stride);
+        const bool inPairs = m_precision == Precision::I8 && writesPairs();
+        const size_t stride = kernels::paddedStride(inPairs ? kernels::pairsOf(m_columns) : m_columns);
+        float* const sums = scratch.reserve(kernels::paddedSize(rows.count(), stride));
+        auto* const pairs = reinterpret_cast<kernels::Bf16Pair*>(sums);
+        if (inPairs) {
+            apply(rows, epilogue, kernels::PairRows{pairs, stride});
+            for (int r = 0; r < rows.count(); ++r)
+                output.pack(r, pairs + r * stride);
+        } else {
+            apply(rows, epilogue, sums, stride);
+            for (int r = 0; r < rows.count(); ++r)
+                output.pack(r, sums + r * stride);
+        }
     }
 }
 

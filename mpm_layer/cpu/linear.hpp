@@ -38,6 +38,8 @@ public:
     }
     /// Converts `row` to row `r`. If the precision is f32, `row` must already be in the place of row `r`.
     void pack(int r, const float* row);
+    /// Converts a row of pairs to row `r`. The precision must not be f32.
+    void pack(int r, const kernels::Bf16Pair* row);
     /// Copies `words` words of the only row of `from`, from word `first`, to row `r`.
     void copy(int r, const LeftRows& from, int first, int words);
 
@@ -97,7 +99,14 @@ public:
 
     /// Computes output = epilogue(rows * weight + bias) on the calling thread. Ignores epilogue.bias.
     void apply(const LeftRows& rows, kernels::Epilogue epilogue, float* output, size_t outputStride) const;
-    /// Like the function above, but writes rows for the next layer.
+    /// Whether the layer can write rows of pairs.
+    bool writesPairs() const {
+        return m_precision == Precision::BF16 ||
+               (m_precision == Precision::I8 && kernels::productI8WritesPairs(m_depth));
+    }
+    /// Like the function above, but writes rows of pairs. writesPairs() must be true.
+    void apply(const LeftRows& rows, kernels::Epilogue epilogue, const kernels::PairRows& output) const;
+    /// Like the first function, but writes rows for the next layer.
     void apply(const LeftRows& rows, kernels::Epilogue epilogue, LeftRows& output) const;
     /// Like the first function, for f32 rows. Memory must be readable to the end of the last row group.
     void apply(const float* rows, size_t stride, int count, kernels::Epilogue epilogue, float* output,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/activation.hpp"
+#include "mpm_layer/kernels/attention/attention.hpp"
 
 namespace mpm::cpu {
 namespace {
@@ -50,6 +51,8 @@ CpuEncoder::CpuEncoder(const EncoderConfig& config, const NamedWeights& weights,
         stageKeys.emplace_back(config, weights, shape, config.firstBlock + b);
     }
     finalNorm = packNorm(weights, "norm", m_dim);
+    qkvFactors.assign(3 * inner, 1.0f);
+    std::fill_n(qkvFactors.begin(), inner, attentionScale * kernels::kLog2E);
 }
 
 Precision CpuEncoder::precisionOf(const NamedWeights& weights, const std::vector<std::string>& layers,

@@ -42,6 +42,8 @@ public:
     Norm finalNorm;
     int heads = 0, headSize = 0, inner = 0, hidden = 0;  ///< inner = heads * headSize
     float attentionScale = 0;
+    /// For bf16 attention: a factor for each column of `qkv`, which includes attentionScale for queries.
+    std::vector<float> qkvFactors;
     Precision precision;  ///< of the attention, and of layers that do not stay in f32
 
     std::vector<std::string> keptInF32() const override { return m_keptInF32; }

@@ -111,10 +111,9 @@ void ReuseSession::attend(int block) {
         const Task& task = tasks[t];
         const Span& span = spans[task.span];
         const int image = task.span / spansOfImage;
-        const HeadQueries queries{heads().at(HeadPart::Queries, task.head, span.first), heads().stride(),
-                                  span.rows};
+        const HeadQueries queries{heads(), task.head, span.first, span.rows};
         float* to = output + (span.first + task.first) * stride + task.head * weights().headSize;
-        memory(image).attend(block, task.span % spansOfImage, task.head, queries, task.first,
+        memory(image).attend(block, task.span % spansOfImage, queries, task.first,
                              keyBias[image].empty() ? nullptr : keyBias[image].data(), to, stride);
     });
 }

@@ -10,10 +10,10 @@
 
 namespace mpm::cpu {
 
+/// Queries of a head: `count` rows of `heads`, from row `first`.
 struct HeadQueries {
-    const float* rows;
-    size_t stride;
-    int count;
+    const HeadRows& heads;
+    int head, first, count;
 };
 
 /// The memory of a stream, in the layout of the kernels. A forward writes only the rows that it computes.
@@ -35,7 +35,7 @@ public:
     std::vector<float> keyBias(int block, const float* ofRows) const;
     /// Computes attention from the panel of queries that begins at `first` to all keys of a span: a window
     /// or, in a global block, the image. `keyBias` has a value for each key of the block, or is null.
-    void attend(int block, int span, int head, const HeadQueries& queries, int first, const float* keyBias,
+    void attend(int block, int span, const HeadQueries& queries, int first, const float* keyBias,
                 float* output, size_t outputStride) const;
 
 private:
@@ -70,10 +70,12 @@ private:
     float* outputs(int tap) const { return m_start + m_outputsAt + m_outputStep * tap; }
     void keepRow(const Block& block, const KeyAndValue& row, const Place& place);
     void keepKey(const Block& block, const KeyAndValue& row, int to);
-    void keepPair(const Block& block, const float* value, int to);
+    /// Stores the keys and values of a row: both as in PairRow.
+    void keepPairs(const Block& block, const kernels::ConstPairRows& keys,
+                   const kernels::ConstPairRows& values, const Place& to);
     void keepQuad(const Block& block, const KeyAndValue& row, const Place& to);
     int tokensOfWord() const { return m_values == ValueForm::Quads ? 4 : 2; }
-    kernels::AttentionHead head(const Block& block, const Span& span, int index, const HeadQueries& queries,
+    kernels::AttentionHead head(const Block& block, const Span& span, const HeadQueries& queries,
                                 const float* keyBias) const;
 
     std::shared_ptr<const CpuEncoder> m_encoder;

@@ -131,9 +131,16 @@ void TokenMemory::recall(int tap, float* to) const {
 void TokenMemory::keep(int index, const HeadRows& heads, int first, const int* rows, int count) {
     const Block to = block(index);
     for (int i = 0; i < count; ++i) {
-        const KeyAndValue row{heads.at(HeadPart::Keys, 0, first + i),
-                              heads.at(HeadPart::Values, 0, first + i), heads.headStep()};
-        keepRow(to, row, to.layout.places[rows[i]]);
+        const Place& place = to.layout.places[rows[i]];
+        const int row = first + i;
+        if (m_precision == Precision::BF16) {
+            keepPairs(to, heads.pairsAt(HeadPart::Keys, 0, row), heads.pairsAt(HeadPart::Values, 0, row),
+                      place);
+        } else {
+            keepRow(to,
+                    {heads.at(HeadPart::Keys, 0, row), heads.at(HeadPart::Values, 0, row), heads.headStep()},
+                    place);
+        }
     }
 }
 
@@ -142,13 +149,17 @@ void TokenMemory::keepPadding(int index, int window, int number, const float* ro
     const Span& span = to.layout.spans[window];
     const size_t inner = m_encoder->inner, size = m_encoder->headSize;
     const int behind = span.rows + number;
-    keepRow(to, {row + inner, row + 2 * inner, size},
-            {span.firstKey + behind, to.layout.firstValue[window] + behind});
+    const Place place{span.firstKey + behind, to.layout.firstValue[window] + behind};
+    if (m_precision != Precision::BF16) return keepRow(to, {row + inner, row + 2 * inner, size}, place);
+    const PairRow pairs(*m_encoder);
+    std::vector<kernels::Bf16Pair> rounded(pairs.words());
+    pairs.round(row, {rounded.data(), rounded.size()});
+    keepPairs(to, {&rounded[pairs.keysAt()], rounded.size()}, {&rounded[pairs.valuesAt()], rounded.size()},
+              place);
 }
 
 void TokenMemory::keepRow(const Block& block, const KeyAndValue& row, const Place& place) {
     keepKey(block, row, place.key);
-    if (m_values == ValueForm::Pairs) return keepPair(block, row.value, place.value);
     if (m_values == ValueForm::Quads) return keepQuad(block, row, place);
     const int size = m_encoder->headSize;
     for (int h = 0; h < m_encoder->heads; ++h)
@@ -158,33 +169,36 @@ void TokenMemory::keepRow(const Block& block, const KeyAndValue& row, const Plac
 
 void TokenMemory::keepKey(const Block& block, const KeyAndValue& row, int to) {
     const int size = m_encoder->headSize;
-    auto* words = reinterpret_cast<std::uint32_t*>(block.keys) + to * m_keyStride;
+    auto* quads = reinterpret_cast<kernels::I8Quad*>(block.keys) + to * m_keyStride;
     for (int h = 0; h < m_encoder->heads; ++h) {
         const float* key = row.key + h * row.headStep;
         if (m_precision == Precision::F32) {
             std::copy_n(key, size, block.keys + h * block.layout.headStep + static_cast<size_t>(to) * size);
-        } else if (m_precision == Precision::I8) {
-            block.keyScales[h * block.layout.scaleStride + to] =
-                kernels::packQuads(key, size, words + h * kernels::quadsOf(size));
         } else {
-            kernels::packPairs(key, size, words + h * kernels::pairsOf(size));
+            block.keyScales[h * block.layout.scaleStride + to] =
+                kernels::packQuads(key, size, quads + h * kernels::quadsOf(size));
         }
     }
 }
 
-// Stores a token's values as halves of words; the other halves are values of the neighbouring token.
-void TokenMemory::keepPair(const Block& block, const float* value, int to) {
-    static thread_local std::vector<kernels::Bf16Pair> rounded;
+// Values are halves of words; the other halves are values of the neighbouring token.
+void TokenMemory::keepPairs(const Block& block, const kernels::ConstPairRows& keys,
+                            const kernels::ConstPairRows& values, const Place& to) {
+    constexpr int kPiece = kernels::kPiecePairs;
+    auto* const key = reinterpret_cast<kernels::Bf16Pair*>(block.keys) + to.key * m_keyStride;
+    const int words = m_encoder->heads * kernels::pairsOf(m_encoder->headSize);
+    for (int w = 0; w < words; w += kPiece)
+        std::copy_n(keys.from(0, w).data, std::min(kPiece, words - w), key + w);
     const int inner = m_encoder->inner;
-    rounded.resize(inner);
-    kernels::interleaveRows(value, nullptr, inner, rounded.data());
-    const size_t pair = to / 2, half = to % 2;
+    const size_t pair = to.value / 2, half = to.value % 2;
     auto* halves = reinterpret_cast<std::uint16_t*>(block.values) + half;
     const size_t stride = block.layout.valueStride;
     const size_t start = m_valuesAreColumns ? pair : pair * stride;
     const size_t step = m_valuesAreColumns ? stride : 1;
-    for (int c = 0; c < inner; ++c)
-        halves[2 * (start + c * step)] = static_cast<std::uint16_t>(rounded[c]);
+    for (int c = 0; c < inner; ++c) {
+        const kernels::Bf16Pair both = *values.from(0, c / 2).data;
+        halves[2 * (start + c * step)] = static_cast<std::uint16_t>(both >> 16 * (c % 2));
+    }
 }
 
 // Stores a token's values as a byte of each word.
@@ -212,16 +226,16 @@ std::vector<float> TokenMemory::keyBias(int index, const float* ofRows) const {
     return bias;
 }
 
-kernels::AttentionHead TokenMemory::head(const Block& block, const Span& span, int index,
-                                         const HeadQueries& queries, const float* keyBias) const {
+kernels::AttentionHead TokenMemory::head(const Block& block, const Span& span, const HeadQueries& queries,
+                                         const float* keyBias) const {
     // AttentionHead has a single stride. If keys and values are f32, queries have the same stride, because
     // the rows of each head are together.
     const size_t at =
-        index * block.layout.headStep + static_cast<size_t>(span.firstKey) * m_encoder->headSize;
-    return {queries.rows,
+        queries.head * block.layout.headStep + static_cast<size_t>(span.firstKey) * m_encoder->headSize;
+    return {queries.heads.at(HeadPart::Queries, queries.head, queries.first),
             m_precision == Precision::F32 ? block.keys + at : nullptr,
             m_values == ValueForm::Floats ? block.values + at : nullptr,
-            queries.stride,
+            queries.heads.stride(),
             span.keys,
             m_encoder->headSize,
             m_encoder->attentionScale,
@@ -229,22 +243,23 @@ kernels::AttentionHead TokenMemory::head(const Block& block, const Span& span, i
             queries.count};
 }
 
-void TokenMemory::attend(int at, int number, int index, const HeadQueries& queries, int first,
-                         const float* keyBias, float* output, size_t outputStride) const {
+void TokenMemory::attend(int at, int number, const HeadQueries& queries, int first, const float* keyBias,
+                         float* output, size_t outputStride) const {
     const Block from = block(at);
     const Layout& layout = from.layout;
     const Span& span = layout.spans[number];
-    const kernels::AttentionHead f32 = head(from, span, index, queries, keyBias);
+    const kernels::AttentionHead f32 = head(from, span, queries, keyBias);
     const auto* keys = reinterpret_cast<const std::uint32_t*>(from.keys) + span.firstKey * m_keyStride;
-    const int size = m_encoder->headSize;
+    const int size = m_encoder->headSize, index = queries.head;
     const size_t column = static_cast<size_t>(index) * size,
                  word = layout.firstValue[number] / tokensOfWord();
     const auto* values =
         reinterpret_cast<const std::uint32_t*>(from.values) +
         (m_valuesAreColumns ? column * layout.valueStride + word : word * layout.valueStride + column);
     if (m_precision == Precision::BF16) {
-        kernels::attendPanelBf16({f32, keys + index * kernels::pairsOf(size), m_keyStride, values,
-                                  layout.valueStride, m_valuesAreColumns},
+        const kernels::ConstPairRows own{keys + index * kernels::pairsOf(size), m_keyStride};
+        kernels::attendPanelBf16({f32, queries.heads.pairsAt(HeadPart::Queries, index, queries.first), own,
+                                  values, layout.valueStride, m_valuesAreColumns},
                                  first, output, outputStride);
     } else if (m_precision == Precision::I8) {
         kernels::AttentionHeadI8 packed{f32, keys + index * kernels::quadsOf(size), m_keyStride,

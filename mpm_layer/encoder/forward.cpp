@@ -47,11 +47,14 @@ public:
 
     const Reducer* reducer() const { return m_reducer.get(); }
 
-    /// Returns for each block of the encoder whether a stage compares the keys of this block.
+    /// Returns for each block of the encoder whether a stage compares the keys that attention computes.
+    /// Before a block, a stage compares the keys of the previous block.
     std::vector<bool> comparedKeys(const EncoderConfig& config) const {
         std::vector<bool> compared(config.blocks, false);
-        if (!m_reducer || m_reducer->metric() != Metric::LastKeys) return compared;
-        const int first = config.firstBlock + (m_reducer->moment() == Moment::BeforeBlock ? 1 : 0);
+        if (!m_reducer || m_reducer->metric() == Metric::Tokens) return compared;
+        const bool before = m_reducer->moment() == Moment::BeforeBlock;
+        if (before && m_reducer->metric() == Metric::Keys) return compared;  // a product computes the keys
+        const int first = config.firstBlock + (before ? 1 : 0);
         for (const int block : m_schedule)
             if (block >= first && block < first + config.blocks) compared[block - first] = true;
         return compared;

@@ -96,16 +96,25 @@ struct HeadOperands {
           rows(joined(q, k, v), stride),
           bias(bias) {
         if (!hasBf16()) return;
-        keys.resize(paddedSize(tokens, pairsOf(size)), kNoise);
-        for (int t = 0; t < tokens; ++t)
-            packPairs(k.ptr<float>(t), size, &keys[static_cast<size_t>(t) * pairsOf(size)]);
+        queries = packed(q, scale * kLog2E);
+        keys = packed(k, 1);
+        const std::vector<Bf16Pair> valueRows = packed(v, 1);
         const int pairs = (pairsOf(tokens) + kValuePairs - 1) / kValuePairs * kValuePairs;
         valueStride = static_cast<size_t>(columns ? pairs : size);
         values.resize(static_cast<size_t>(columns ? size : pairs) * valueStride, kNoise);
         for (int p = 0; p < pairsOf(tokens); p += kValuePairs) {
-            packValues(v.ptr<float>(2 * p), v.step1(), std::min(2 * kValuePairs, tokens - 2 * p), size,
-                       columns, &values[columns ? p : p * valueStride], valueStride);
+            const ConstPairRows own{valueRows.data(), static_cast<size_t>(pairsOf(size))};
+            packValues(own.from(2 * p), std::min(2 * kValuePairs, tokens - 2 * p), size, columns,
+                       &values[columns ? p : p * valueStride], valueStride);
         }
+    }
+
+    static std::vector<Bf16Pair> packed(const cv::Mat& rows, float factor) {
+        const int pairs = pairsOf(rows.cols);
+        std::vector<Bf16Pair> all(paddedSize(rows.rows, pairs), kNoise);
+        for (int r = 0; r < rows.rows; ++r)
+            packPairs(rows.ptr<float>(r), rows.cols, &all[static_cast<size_t>(r) * pairs], factor);
+        return all;
     }
 
     static cv::Mat joined(const cv::Mat& q, const cv::Mat& k, const cv::Mat& v) {
@@ -115,10 +124,11 @@ struct HeadOperands {
     }
 
     cv::Mat attend(bool half) const {
-        const AttentionHead head =
-            headOf(rows, stride, tokens, size, 0.4f / std::sqrt(static_cast<float>(size)), bias);
-        const AttentionHeadBf16 pairs{head,          keys.data(), static_cast<size_t>(pairsOf(size)),
-                                      values.data(), valueStride, columns};
+        const AttentionHead head = headOf(rows, stride, tokens, size, scale, bias);
+        const size_t pairStride = static_cast<size_t>(pairsOf(size));
+        const AttentionHeadBf16 pairs{
+            head,   {queries.data(), pairStride}, {keys.data(), pairStride}, values.data(), valueStride,
+            columns};
         cv::Mat output(tokens, size, CV_32F);
         for (int first = 0; first < tokens; first += queryPanel()) {
             if (half) {
@@ -133,11 +143,12 @@ struct HeadOperands {
     static constexpr Bf16Pair kNoise = 0x7fc07fc0;  // NaN, twice
 
     int tokens, size;
+    float scale = 0.4f / std::sqrt(static_cast<float>(size));
     bool columns = takesValuesAsColumns(size);
     size_t stride, valueStride = 0;
     LeftOperand rows;
     cv::Mat bias;
-    std::vector<Bf16Pair> keys, values;
+    std::vector<Bf16Pair> queries, keys, values;
 };
 
 // Compares with the f32 kernel: results may differ only by the rounding to 8 bits.

@@ -140,7 +140,7 @@ TEST(Product, PairsAreTheRoundedSums) {
             epilogue.activation = activation;
             cv::Mat sums(rows, columns, CV_32F);
             productBf16(packed.data(), stride, rows, weights, epilogue, sums.ptr<float>(), columns);
-            productBf16(packed.data(), stride, rows, weights, epilogue, output.data(), pairs);
+            productBf16(packed.data(), stride, rows, weights, epilogue, PairRows{output.data(), pairs});
             const double tolerance = activation == Activation::Gelu ? 2e-4 : 0;
             for (int r = 0; r < rows; ++r) {
                 for (int n = 0; n < columns; ++n) {

@@ -1,6 +1,8 @@
 // Counts the products that AMX tiles compute. The other suites of this program check the results.
 #include "support/tiles/emulated_tiles.hpp"
 
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -19,18 +21,36 @@ using namespace kernels;
 using emulated_tiles::g_pairProducts;
 using emulated_tiles::g_quadProducts;
 
-/// Returns the number of tile products for a product of 40 rows with 70 columns.
+constexpr int kRowsOfBytes = 40;
+constexpr float kLowest = -std::numeric_limits<float>::infinity();
+
+struct ByteRows {
+    explicit ByteRows(const cv::Mat& left)
+        : stride(paddedStride(quadsOf(left.cols))),
+          rows(paddedSize(kRowsOfBytes, stride)),
+          scales(kRowsOfBytes) {
+        for (int r = 0; r < kRowsOfBytes; ++r)
+            scales[r] = packQuads(left.ptr<float>(r), left.cols, rows.data() + r * stride);
+    }
+
+    /// `output`: the address and the stride of floats, or PairRows.
+    template <class... Output>
+    void multiply(const cv::Mat& right, const Epilogue& epilogue, const Output&... output) const {
+        const PackedWeightsI8 weights(right.ptr<float>(), right.cols, right.rows, right.cols);
+        productI8(rows.data(), stride, scales.data(), kRowsOfBytes, weights, epilogue, output...);
+    }
+
+    size_t stride;
+    std::vector<I8Quad> rows;
+    std::vector<float> scales;
+};
+
+/// Returns the number of tile products for a product with 70 columns.
 long tilesInI8(int depth) {
-    const cv::Mat left = randomMatrix(40, depth, 1), right = randomMatrix(depth, 70, 2);
-    const size_t stride = paddedStride(quadsOf(depth));
-    std::vector<I8Quad> rows(paddedSize(40, stride));
-    std::vector<float> scales(40);
-    for (int r = 0; r < 40; ++r)
-        scales[r] = packQuads(left.ptr<float>(r), depth, rows.data() + r * stride);
-    cv::Mat output(40, 70, CV_32F);
+    const ByteRows left(randomMatrix(kRowsOfBytes, depth, 1));
+    cv::Mat output(kRowsOfBytes, 70, CV_32F);
     const long before = g_quadProducts;
-    productI8(rows.data(), stride, scales.data(), 40, {right.ptr<float>(), 70, depth, 70}, {},
-              output.ptr<float>(), 70);
+    left.multiply(randomMatrix(depth, 70, 2), {}, output.ptr<float>(), 70);
     return g_quadProducts - before;
 }
 
@@ -42,6 +62,62 @@ TEST(Tiles, MultiplyBytesWhereTheDepthIsWhole) {
     EXPECT_EQ(tilesInI8(61), 2 * 3 * 4) << "the last quad is filled up";
     EXPECT_EQ(tilesInI8(60), 0);
     EXPECT_EQ(tilesInI8(1024), 2 * 3 * 4 * 16) << "more than one pass";
+}
+
+// A product in int8 can write pairs of bf16: they are the f32 output, rounded. GELU is less precise, but
+// precise enough for bf16.
+TEST(Tiles, PairsAreTheRoundedSumsOfBytes) {
+    if (!hasI8() || !hasBf16()) GTEST_SKIP() << "tiles are used where VNNI and bf16 are";
+    const int depth = 192;
+    EXPECT_TRUE(productI8WritesPairs(depth));
+    EXPECT_FALSE(productI8WritesPairs(depth + 4)) << "not in tiles";
+    cv::Mat left = randomMatrix(kRowsOfBytes, depth, 1);
+    left.at<float>(5, 7) = std::numeric_limits<float>::quiet_NaN();
+    const ByteRows quads(left);
+    for (const int columns : {1, 2, 31, 32, 33, 95}) {
+        const cv::Mat right = randomMatrix(depth, columns, 2), factors = randomMatrix(1, columns, 3);
+        const int pairs = pairsOf(columns);
+        for (const Activation activation : {Activation::None, Activation::Gelu}) {
+            Epilogue epilogue;
+            epilogue.activation = activation;
+            epilogue.scale = factors.ptr<float>();
+            cv::Mat sums(kRowsOfBytes, columns, CV_32F), found = sums.clone();
+            std::vector<Bf16Pair> output(static_cast<size_t>(kRowsOfBytes) * pairs, ~0u), rounded(pairs);
+            quads.multiply(right, epilogue, sums.ptr<float>(), columns);
+            quads.multiply(right, epilogue, PairRows{output.data(), static_cast<size_t>(pairs)});
+            for (int r = 0; r < kRowsOfBytes; ++r) {
+                packPairs(sums.ptr<float>(r), columns, rounded.data());
+                unpackPairs(rounded.data(), columns, kLowest, sums.ptr<float>(r));
+                unpackPairs(&output[static_cast<size_t>(r) * pairs], columns, kLowest, found.ptr<float>(r));
+                for (int n = 0; n < columns; ++n) {
+                    const float value = found.at<float>(r, n), wanted = sums.at<float>(r, n);
+                    const float coarse = 2e-4f + std::abs(wanted) / 128;
+                    ASSERT_EQ(std::isnan(value), r == 5);
+                    if (r == 5) continue;
+                    ASSERT_NEAR(value, wanted, activation == Activation::None ? 0 : coarse) << columns;
+                }
+            }
+        }
+    }
+}
+
+TEST(Tiles, RowsOfPairsHaveALowerBound) {
+    if (!hasBf16()) GTEST_SKIP() << "this processor multiplies no bf16";
+    for (const int width : {1, 2, 15, 16, 17, 33, 192}) {
+        cv::Mat row = randomMatrix(1, width, static_cast<unsigned>(width));
+        row.at<float>(width / 2) = std::numeric_limits<float>::quiet_NaN();
+        std::vector<Bf16Pair> pairs(pairsOf(width));
+        packPairs(row.ptr<float>(), width, pairs.data(), 2);
+        std::vector<float> found(width + 1, 5.0f);
+        unpackPairs(pairs.data(), width, -0.5f, found.data());
+        for (int k = 0; k < width; ++k) {
+            const float value = 2 * row.at<float>(k);
+            EXPECT_EQ(std::isnan(found[k]), k == width / 2);
+            if (k == width / 2) continue;
+            EXPECT_NEAR(found[k], std::max(value, -0.5f), std::abs(value) / 256);
+        }
+        EXPECT_EQ(found[width], 5.0f) << "nothing past the row is written";
+    }
 }
 
 TEST(Tiles, AttentionTakesValuesAsColumns) {

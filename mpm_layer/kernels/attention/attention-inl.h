@@ -24,8 +24,6 @@ namespace HWY_NAMESPACE {
 // by lane, and the weights form a panel, the right operand of the product with the values. A pass computes
 // the weights of as many keys as fit in a buffer, then adds the keys' weighted values to the output.
 
-constexpr float kLog2E = 1.44269504f;
-
 // A weight is 2^(score - peak). If a peak is raised, all sums of the query must be scaled. So a peak is
 // raised only if a score exceeds the peak by more than kSlack. Each query has a separate peak, so the bits of
 // a query do not depend on other queries.

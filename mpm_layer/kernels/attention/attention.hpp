@@ -6,6 +6,9 @@
 
 namespace mpm::kernels {
 
+/// The base-2 logarithm of e. Attention computes its exponentials as powers of 2.
+constexpr float kLog2E = 1.44269504f;
+
 /// The input of a head for an image. Rows are `stride` floats apart. Keys must be readable in whole row
 /// groups: see paddedSize().
 struct AttentionHead {

@@ -33,20 +33,18 @@ constexpr int kTogether = 2;
 struct TileMemory {
     HWY_INLINE TileMemory(Buffer& buffer, int headSize) {
         const size_t width = panelWidth(), size = static_cast<size_t>(headSize) * width;
-        output = buffer.reserve(size + (2 + kTogether) * kTileKeys * width + size);
+        output = buffer.reserve(size + (2 + kTogether) * kTileKeys * width + size / 2);
         scores = output + size;
         weights = reinterpret_cast<Bf16Pair*>(scores + 2 * kTileKeys * width);
         queries = weights + kTogether * kTileKeys * width;
-        queryRows = queries + size / 2;
     }
 
     HWY_INLINE float* scoresOf(int block) const { return scores + block % 2 * kTileKeys * panelWidth(); }
 
-    float* output;        // [headSize][32], transposed
-    float* scores;        // of two blocks, [32][32] each
-    Bf16Pair* weights;    // of two groups of blocks, [kTogether * 16][32] each
-    Bf16Pair* queries;    // [headSize / 2][32]
-    Bf16Pair* queryRows;  // the queries before they are transposed
+    float* output;      // [headSize][32], transposed
+    float* scores;      // of two blocks, [32][32] each
+    Bf16Pair* weights;  // of two groups of blocks, [kTogether * 16][32] each
+    Bf16Pair* queries;  // [headSize / 2][32]
 };
 
 struct KeyGroup {
@@ -92,7 +90,7 @@ public:
         quarterStep<PairTiles, kQuarter>(m_rows, m_rowStride, m_panel, m_first, m_before, m_from);
         if (kQuarter == 3) {
             m_first = false;
-            m_rows += kTileCells;
+            m_rows += m_rowStep;
             m_panel += kTileCells * panelWidth();
             --m_left;
         }
@@ -115,8 +113,9 @@ private:
         const size_t width = panelWidth();
         m_before = m_sums;
         if (m_block >= 0) {
-            m_rowStride = m_head.keyStride;
-            m_rows = m_head.keys + static_cast<size_t>(m_block) * kTileKeys * m_rowStride;
+            m_rowStride = m_head.keys.stride;
+            m_rowStep = m_head.keys.pieceStep;
+            m_rows = m_head.keys.from(static_cast<size_t>(m_block) * kTileKeys).data;
             m_panel = m_memory.queries;
             m_left = m_depth;
             m_sums = m_memory.scoresOf(m_block);
@@ -124,6 +123,7 @@ private:
             m_block = -1;
         } else if (m_column < m_depth) {
             m_rowStride = m_head.valueStride;
+            m_rowStep = kTileCells;
             m_rows = m_head.values + m_column * kTileKeys * m_rowStride + m_group.first * kTileCells;
             m_panel = m_group.weights;
             m_left = m_group.blocks;
@@ -146,7 +146,7 @@ private:
     float *m_before = nullptr, *m_from = nullptr;
     bool m_first = false;
     const Bf16Pair *m_rows = nullptr, *m_panel = nullptr;
-    size_t m_rowStride = 0;
+    size_t m_rowStride = 0, m_rowStep = 0;
 };
 
 /// For each query: the sums of the weights of even and of odd keys, and the OR of the bits of all weights.

@@ -23,27 +23,13 @@ namespace HWY_NAMESPACE {
 
 #if MPM_HAS_BF16
 
-// Packs a panel of queries. `rows` is temporary memory for panelWidth() rows of pairsOf(headSize) pairs.
-HWY_INLINE void packQueryPairs(const AttentionHead& head, int first, Bf16Pair* rows, Bf16Pair* packed) {
-    const int present = std::min(static_cast<int>(panelWidth()), head.queriesFrom(first));
-    const int pairs = pairsOf(head.headSize);
-    const Float scale = hn::Set(FloatTag(), head.scale * kLog2E);
-    HWY_ALIGN float scaled[16];
-    const int whole = head.headSize / 16 * 16;
-    for (int q = 0; q < present; ++q) {
-        const float* from = head.queries + (first + q) * head.stride;
-        for (int k = 0; k < whole; k += 16) {
-            const __m512 part = hn::Mul(hn::LoadU(FloatTag(), from + k), scale).raw;
-            _mm256_storeu_si256(reinterpret_cast<__m256i*>(rows + q * pairs + k / 2),
-                                (__m256i)_mm512_cvtneps_pbh(part));
-        }
-        for (int k = whole; k < head.headSize; k += 16) {
-            const int count = std::min(16, head.headSize - k);
-            hn::Store(hn::Mul(loadPart(from + k, count), scale), FloatTag(), scaled);
-            roundToPairs(scaled, count, rows + q * pairs + k / 2);
-        }
-    }
-    packColumns(rows, pairs, present, pairs, packed);
+// Packs the panel of queries that begins at query `first`.
+HWY_INLINE void packQueries(const AttentionHeadBf16& head, int first, Bf16Pair* packed) {
+    const int present = std::min(static_cast<int>(panelWidth()), head.f32.queriesFrom(first));
+    const int pairs = pairsOf(head.f32.headSize);
+    for (int p = 0; p < pairs; p += kPiecePairs)
+        packColumns(head.queries.from(first, p).data, head.queries.stride, present,
+                    std::min(kPiecePairs, pairs - p), packed + p * panelWidth());
 }
 
 bool TakesValuesAsColumns(int headSize) {
@@ -56,7 +42,7 @@ HWY_NOINLINE void attendPanelTiles(const AttentionHeadBf16& head, int first, flo
                                    size_t outputStride) {
     static thread_local Buffer scratch;
     const TileMemory memory(scratch, head.f32.headSize);
-    packQueryPairs(head.f32, first, memory.queryRows, memory.queries);
+    packQueries(head, first, memory.queries);
     const TileTotals totals = attendTiles(head, memory);
     Panel<2> panel(memory.output);
     for (int v = 0; v < 2; ++v)
@@ -66,17 +52,36 @@ HWY_NOINLINE void attendPanelTiles(const AttentionHeadBf16& head, int first, flo
 
 #endif
 
-void PackValues(const float* rows, size_t stride, int tokens, int columns, bool asColumns, Bf16Pair* packed,
+// Pairs the values of two tokens, a pair for each column. If `second` is null, its values are zeros.
+HWY_INLINE void interleaveTokens(const Bf16Pair* first, const Bf16Pair* second, size_t pieceStep, int columns,
+                                 Bf16Pair* to) {
+    HWY_ALIGN static constexpr std::uint16_t kLeft[] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,
+                                                        37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
+                                                        11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
+    const __m512i left = _mm512_load_si512(kLeft), right = _mm512_add_epi16(left, _mm512_set1_epi16(16));
+    const auto maskOf = [](int count)
+                            HWY_ATTR { return static_cast<__mmask16>((1u << std::clamp(count, 0, 16)) - 1); };
+    for (int c = 0; c < columns; c += 32, first += pieceStep) {
+        const __mmask16 words = maskOf(pairsOf(columns - c));
+        const __m512i a = _mm512_maskz_loadu_epi32(words, first);
+        const __m512i b =
+            second ? _mm512_maskz_loadu_epi32(words, second + c / 32 * pieceStep) : _mm512_setzero_si512();
+        _mm512_mask_storeu_epi32(to + c, maskOf(columns - c), _mm512_permutex2var_epi16(a, left, b));
+        _mm512_mask_storeu_epi32(to + c + 16, maskOf(columns - c - 16),
+                                 _mm512_permutex2var_epi16(a, right, b));
+    }
+}
+
+void PackValues(const ConstPairRows& rows, int tokens, int columns, bool asColumns, Bf16Pair* packed,
                 size_t packedStride) {
     static thread_local Buffer scratch;
     const size_t width = panelWidth();
     const int pairs = pairsOf(tokens);
-    float* memory = scratch.reserve(2 * width * columns);
-    auto* between = reinterpret_cast<Bf16Pair*>(memory);
+    auto* between = reinterpret_cast<Bf16Pair*>(scratch.reserve(2 * width * columns));
     for (int p = 0; p < pairs; ++p) {
-        const float* row = rows + 2 * p * stride;
-        interleaveRows(row, 2 * p + 1 < tokens ? row + stride : nullptr, columns,
-                       asColumns ? between + static_cast<size_t>(p) * columns : packed + p * packedStride);
+        const Bf16Pair* row = rows.from(2 * p).data;
+        interleaveTokens(row, 2 * p + 1 < tokens ? row + rows.stride : nullptr, rows.pieceStep, columns,
+                         asColumns ? between + static_cast<size_t>(p) * columns : packed + p * packedStride);
     }
     if (!asColumns) return;
     Bf16Pair* panel = between + width * columns;
@@ -91,18 +96,17 @@ HWY_INLINE void attendPairs(const AttentionHeadBf16& head, int first, float* out
     const AttentionHead& f32 = head.f32;
     const int pairs = pairsOf(f32.headSize);
     const size_t width = panelWidth(), out = static_cast<size_t>(f32.headSize) * width, query = pairs * width;
-    float* memory = scratch.reserve(out + query + std::max(kKeyBlockBf16 / 2 * width, query));
+    float* memory = scratch.reserve(out + query + kKeyBlockBf16 / 2 * width);
     auto* queries = reinterpret_cast<Bf16Pair*>(memory + out);
     Bf16Pair* weights = queries + query;
     const ValuePairs values{head.values, head.valueStride, f32.headSize};
     Panel<V> panel(memory);
-    packQueryPairs(f32, first, weights, queries);  // `rows` is in `weights`, which is not in use yet
+    packQueries(head, first, queries);
     std::fill(panel.output, panel.output + out, 0.0f);
     attendKeys(
         f32, kKeyBlockBf16, panel,
         [&](int key, Block<kGroup, V>& block) HWY_ATTR {
-            multiplyAddPairs<kGroup>(pairs, head.keys + key * head.keyStride, head.keyStride, 1, queries,
-                                     block);
+            multiplyAddPairs<kGroup>(pairs, head.keys.from(key).data, head.keys.stride, 1, queries, block);
         },
         [&](const Block<kGroup, V>& block, int at)
             HWY_ATTR { weighScorePairs(block, panel, weights + at / 2 * width); },
@@ -124,7 +128,7 @@ void AttendPanelBf16(const AttentionHeadBf16& head, int first, float* output, si
 bool TakesValuesAsColumns(int) {
     return false;
 }
-void PackValues(const float*, size_t, int, int, bool, Bf16Pair*, size_t) {}
+void PackValues(const ConstPairRows&, int, int, bool, Bf16Pair*, size_t) {}
 void AttendPanelBf16(const AttentionHeadBf16&, int, float*, size_t) {}
 
 #endif
@@ -144,9 +148,9 @@ bool takesValuesAsColumns(int headSize) {
     return HWY_DYNAMIC_DISPATCH(TakesValuesAsColumns)(headSize);
 }
 
-void packValues(const float* rows, size_t stride, int tokens, int columns, bool asColumns, Bf16Pair* packed,
+void packValues(const ConstPairRows& rows, int tokens, int columns, bool asColumns, Bf16Pair* packed,
                 size_t packedStride) {
-    HWY_DYNAMIC_DISPATCH(PackValues)(rows, stride, tokens, columns, asColumns, packed, packedStride);
+    HWY_DYNAMIC_DISPATCH(PackValues)(rows, tokens, columns, asColumns, packed, packedStride);
 }
 
 void attendPanelBf16(const AttentionHeadBf16& head, int first, float* output, size_t outputStride) {

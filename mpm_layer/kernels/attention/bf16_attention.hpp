@@ -16,21 +16,23 @@ bool takesValuesAsColumns(int headSize);
 
 /// The largest number of pairs of tokens that a call of packValues() packs.
 constexpr int kValuePairs = 32;
-/// Packs the values of at most 2 * kValuePairs tokens as rows or columns of pairs. If the number of tokens is
-/// odd, a zero completes the last pair. If `asColumns`, each column gets kValuePairs pairs; pairs after the
-/// last token are zero.
-void packValues(const float* rows, size_t stride, int tokens, int columns, bool asColumns, Bf16Pair* packed,
+/// Packs the values of at most 2 * kValuePairs tokens, which are rows of pairs, as rows or columns of pairs
+/// of tokens. If the number of tokens is odd, a zero completes the last pair. If `asColumns`, each column
+/// gets kValuePairs pairs; pairs after the last token are zero.
+void packValues(const ConstPairRows& rows, int tokens, int columns, bool asColumns, Bf16Pair* packed,
                 size_t packedStride);
 
 /// The largest number of keys that a kernel reads together. Memory for kKeysRead more keys must be readable
 /// after a head's last key.
 constexpr int kKeysRead = 32;
 
-/// A head whose keys are packed as pairs of channels and whose values are packed as pairs of tokens.
+/// A head whose queries and keys are packed as pairs of channels and whose values are packed as pairs of
+/// tokens.
 struct AttentionHeadBf16 {
-    AttentionHead f32;     ///< `keys` and `values` of this member are not read
-    const Bf16Pair* keys;  ///< [tokens][keyStride]; the first pairsOf(headSize) of each row are used
-    size_t keyStride;
+    AttentionHead f32;  ///< the rows and `scale` of this member are not read
+    /// The first pairsOf(headSize) of each row are used. The queries are multiplied by kLog2E and the factor
+    /// of the logits. Rows may be in pieces only if `valuesAreColumns`.
+    ConstPairRows queries, keys;
     const Bf16Pair* values;  ///< from packValues()
     size_t valueStride;
     bool valuesAreColumns = false;  ///< from takesValuesAsColumns()

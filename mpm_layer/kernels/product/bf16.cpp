@@ -10,6 +10,7 @@
 
 #include "mpm_layer/kernels/product/epilogue-inl.h"
 #include "mpm_layer/kernels/product/microkernel-inl.h"
+#include "mpm_layer/kernels/product/pair_target-inl.h"
 #include "mpm_layer/kernels/product/pairs-inl.h"
 #include "mpm_layer/kernels/product/tiles-inl.h"
 
@@ -26,8 +27,19 @@ bool MultipliesInTiles() {
     return hasTiles();
 }
 
-void PackPairs(const float* row, int width, Bf16Pair* pairs) {
-    roundToPairs(row, width, pairs);
+void PackPairs(const float* row, int width, Bf16Pair* pairs, float factor, size_t pieceStep) {
+    roundToPairs(row, width, factor, pairs, pieceStep);
+}
+
+void UnpackPairs(const Bf16Pair* pairs, int width, float least, float* row) {
+    const auto* from = reinterpret_cast<const char*>(pairs);
+    for (int k = 0; k < width; k += 16, from += 32) {
+        const auto present = static_cast<__mmask16>((1u << std::min(16, width - k)) - 1);
+        const __m512i halves = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(present, from));
+        const __m512 values = _mm512_castsi512_ps(_mm512_slli_epi32(halves, 16));
+        // In this order of operands, a NaN remains NaN.
+        _mm512_mask_storeu_ps(row + k, present, _mm512_max_ps(_mm512_set1_ps(least), values));
+    }
 }
 
 void InterleaveRows(const float* first, const float* second, int width, Bf16Pair* pairs) {
@@ -45,36 +57,6 @@ void InterleaveRows(const float* first, const float* second, int width, Bf16Pair
         }
     }
 }
-
-/// Stores sums as pairs. If the number of columns is odd, a zero completes the last pair.
-struct PairTarget {
-    Bf16Pair* output;
-    size_t stride;
-
-    template <int R>
-    HWY_INLINE void finish(Block<R>& block, const Epilogue& epilogue, int row, int rows, int column,
-                           int columns) const {
-        applyEpilogue<GeluCoarse>(epilogue, row, rows, column, columns, block);
-        Bf16Pair* to = output + row * stride + column / 2;
-#pragma GCC unroll 16
-        for (int r = 0; r < R; ++r) {
-            if (r >= rows) break;
-            store((__m512i)_mm512_cvtne2ps_pbh(block.sum[r][1].raw, block.sum[r][0].raw), to + r * stride,
-                  columns);
-        }
-    }
-
-private:
-    static HWY_INLINE void store(__m512i pairs, Bf16Pair* to, int columns) {
-        if (columns >= 32) {
-            _mm512_storeu_si512(to, pairs);
-        } else {
-            HWY_ALIGN Bf16Pair lanes[16];
-            _mm512_store_si512(lanes, pairs);
-            std::copy_n(lanes, pairsOf(columns), to);
-        }
-    }
-};
 
 // Like multiplyPanel(), for pairs of bf16. multiplyPanel() itself is compiled without bf16, so it cannot
 // inline functions that use bf16: each step would load and store the sums, which takes twice the time.
@@ -154,8 +136,8 @@ void ProductBf16(const Bf16Pair* rows, size_t rowStride, int count, const Packed
 }
 
 void ProductToPairs(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
-                    const Epilogue& epilogue, Bf16Pair* output, size_t outputStride) {
-    multiply(rows, rowStride, count, weights, epilogue, PairTarget{output, outputStride});
+                    const Epilogue& epilogue, const PairRows& output) {
+    multiply(rows, rowStride, count, weights, epilogue, PairTarget{output});
 }
 
 #else  // the other functions are never called, because HasBf16() is false
@@ -166,11 +148,12 @@ bool HasBf16() {
 bool MultipliesInTiles() {
     return false;
 }
-void PackPairs(const float*, int, Bf16Pair*) {}
+void PackPairs(const float*, int, Bf16Pair*, float, size_t) {}
+void UnpackPairs(const Bf16Pair*, int, float, float*) {}
 void InterleaveRows(const float*, const float*, int, Bf16Pair*) {}
 void ProductBf16(const Bf16Pair*, size_t, int, const PackedWeightsBf16&, const Epilogue&, float*, size_t) {}
-void ProductToPairs(const Bf16Pair*, size_t, int, const PackedWeightsBf16&, const Epilogue&, Bf16Pair*,
-                    size_t) {}
+void ProductToPairs(const Bf16Pair*, size_t, int, const PackedWeightsBf16&, const Epilogue&,
+                    const PairRows&) {}
 
 #endif
 
@@ -184,6 +167,7 @@ namespace mpm::kernels {
 HWY_EXPORT(HasBf16);
 HWY_EXPORT(MultipliesInTiles);
 HWY_EXPORT(PackPairs);
+HWY_EXPORT(UnpackPairs);
 HWY_EXPORT(InterleaveRows);
 HWY_EXPORT(ProductBf16);
 HWY_EXPORT(ProductToPairs);
@@ -198,8 +182,12 @@ bool multipliesInTiles() {
     return tiles;
 }
 
-void packPairs(const float* row, int width, Bf16Pair* pairs) {
-    HWY_DYNAMIC_DISPATCH(PackPairs)(row, width, pairs);
+void packPairs(const float* row, int width, Bf16Pair* pairs, float factor, size_t pieceStep) {
+    HWY_DYNAMIC_DISPATCH(PackPairs)(row, width, pairs, factor, pieceStep);
+}
+
+void unpackPairs(const Bf16Pair* pairs, int width, float least, float* row) {
+    HWY_DYNAMIC_DISPATCH(UnpackPairs)(pairs, width, least, row);
 }
 
 void interleaveRows(const float* first, const float* second, int width, Bf16Pair* pairs) {
@@ -226,8 +214,8 @@ void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const Packed
 }
 
 void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
-                 const Epilogue& epilogue, Bf16Pair* output, size_t outputStride) {
-    HWY_DYNAMIC_DISPATCH(ProductToPairs)(rows, rowStride, count, weights, epilogue, output, outputStride);
+                 const Epilogue& epilogue, const PairRows& output) {
+    HWY_DYNAMIC_DISPATCH(ProductToPairs)(rows, rowStride, count, weights, epilogue, output);
 }
 
 }  // namespace mpm::kernels

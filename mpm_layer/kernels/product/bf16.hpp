@@ -13,6 +13,25 @@ namespace mpm::kernels {
 /// Two neighbours along the depth of a product, the first in the low half.
 using Bf16Pair = std::uint32_t;
 
+/// The number of pairs in a piece of a row.
+constexpr int kPiecePairs = 16;
+
+/// Rows of pairs. From a row to the next, it is `stride` pairs; from a piece of a row to the next,
+/// `pieceStep` pairs. If the pieces of a row follow each other, pieceStep is kPiecePairs.
+template <class Pair>
+struct RowsOfPairs {
+    Pair* data;
+    size_t stride;
+    size_t pieceStep = kPiecePairs;
+
+    /// Returns a part of the rows: from `row`, and from the pair at `word` of each row.
+    RowsOfPairs from(size_t row, size_t word = 0) const {
+        return {data + row * stride + word / kPiecePairs * pieceStep + word % kPiecePairs, stride, pieceStep};
+    }
+};
+using PairRows = RowsOfPairs<Bf16Pair>;
+using ConstPairRows = RowsOfPairs<const Bf16Pair>;
+
 bool hasBf16();
 /// Whether AMX tiles are available. Products use them if the depth is a multiple of the depth of a tile.
 bool multipliesInTiles();
@@ -21,8 +40,12 @@ inline int pairsOf(int width) {
     return (width + 1) / 2;
 }
 
-/// Rounds a row to pairs. If `width` is odd, a zero completes the last pair.
-void packPairs(const float* row, int width, Bf16Pair* pairs);
+/// Rounds a row, multiplied by `factor`, to pairs. If `width` is odd, a zero completes the last pair.
+/// `pieceStep` is as in RowsOfPairs.
+void packPairs(const float* row, int width, Bf16Pair* pairs, float factor = 1,
+               size_t pieceStep = kPiecePairs);
+/// Converts a row of pairs to floats. Values below `least` become `least`.
+void unpackPairs(const Bf16Pair* pairs, int width, float least, float* row);
 /// Rounds two rows to pairs, a pair for each column. If `second` is null, the second row is zeros.
 void interleaveRows(const float* first, const float* second, int width, Bf16Pair* pairs);
 
@@ -38,6 +61,6 @@ void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const Packed
 /// Like the function above, but writes rows of pairs for the next product, and computes GELU only to the
 /// precision of bf16. Ignores Epilogue::add.
 void productBf16(const Bf16Pair* rows, size_t rowStride, int count, const PackedWeightsBf16& weights,
-                 const Epilogue& epilogue, Bf16Pair* output, size_t outputStride);
+                 const Epilogue& epilogue, const PairRows& output);
 
 }  // namespace mpm::kernels

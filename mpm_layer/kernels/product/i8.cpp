@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include "mpm_layer/kernels/product/epilogue_rows-inl.h"
+#include "mpm_layer/kernels/product/pair_target-inl.h"
 #include "mpm_layer/kernels/product/quads-inl.h"
 
 MPM_BEFORE_NAMESPACE_I8();
@@ -189,9 +190,10 @@ HWY_NOINLINE void multiplyI8(const I8Quad* rows, size_t rowStride, const float* 
 
 /// Like multiplyI8(), for depths that are a multiple of the depth of a tile. Integer sums are exact, so both
 /// functions give the same bits.
+template <class Target>
 HWY_NOINLINE void multiplyI8Tiles(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
                                   const PackedWeightsI8& weights, const Epilogue& epilogue,
-                                  const FloatTarget& target) {
+                                  const Target& target) {
     static thread_local Buffer scratch;
     constexpr int kWidth = 2 * kTileCells;
     const int panels = (weights.columns() + kWidth - 1) / kWidth;
@@ -233,6 +235,24 @@ void ProductI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int
     });
 }
 
+bool ProductI8WritesPairs(int depth) {
+#if MPM_HAS_TILES
+    return takesQuadTiles(quadsOf(depth));
+#else
+    return depth < 0;
+#endif
+}
+
+// Is never called if ProductI8WritesPairs() returns false.
+void ProductI8ToPairs([[maybe_unused]] const I8Quad* rows, [[maybe_unused]] size_t rowStride,
+                      [[maybe_unused]] const float* rowScales, [[maybe_unused]] int count,
+                      [[maybe_unused]] const PackedWeightsI8& weights,
+                      [[maybe_unused]] const Epilogue& epilogue, [[maybe_unused]] const PairRows& output) {
+#if MPM_HAS_TILES
+    multiplyI8Tiles(rows, rowStride, rowScales, count, weights, epilogue, PairTarget{output});
+#endif
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace mpm::kernels
 HWY_AFTER_NAMESPACE();
@@ -246,8 +266,8 @@ HWY_EXPORT(LargestMagnitude);
 HWY_EXPORT(InterleaveQuads);
 HWY_EXPORT(PackQuads);
 HWY_EXPORT(ProductI8);
-
-namespace {
+HWY_EXPORT(ProductI8ToPairs);
+HWY_EXPORT(ProductI8WritesPairs);
 
 const ByteForm& formOf(Finer finer) {
     static const ByteForm left = HWY_DYNAMIC_DISPATCH(FormOf)(Finer::Left),
@@ -255,39 +275,9 @@ const ByteForm& formOf(Finer finer) {
     return finer == Finer::Left ? left : right;
 }
 
-/// Returns the quantisation step of each column, or NaN if a weight of the column is not finite. Steps are
-/// large enough that their inverses are finite.
-std::vector<float> stepsOf(const float* weights, size_t stride, int depth, int columns,
-                           const ByteForm& form) {
-    std::vector<float> largest(columns, 0.0f), half(columns, 0.0f), poison(columns, 0.0f);
-    for (int k = 0; k < depth; ++k) {
-        const float* row = weights + k * stride;
-        const float* other = k % 2 == 1 ? row - stride : nullptr;
-        for (int n = 0; n < columns; ++n) {
-            largest[n] = std::max(largest[n], std::abs(row[n]));
-            if (other) half[n] = std::max(half[n], std::abs(row[n] / 2 + other[n] / 2));
-            poison[n] += row[n] - row[n];  // 0 for finite weights, else NaN
-        }
-    }
-    const auto single = static_cast<float>(form.right), pair = static_cast<float>(form.pair) / 2;
-    for (int n = 0; n < columns; ++n)
-        largest[n] = std::max({largest[n] / single, half[n] / pair, 0x1p-126f}) + poison[n];
-    return largest;
-}
-
-/// Returns value * inverse, rounded to a whole number: the sum with kMagic has no bits for fractions.
-float wholeSteps(float value, float inverse) {
-    constexpr float kMagic = 12582912.0f;
-    return (value * inverse + kMagic) - kMagic;
-}
-
-/// Returns the inverse of the step of a right operand whose largest value is `largest`. The inverse is finite
-/// even if `largest` is tiny.
 float inverseOf(float largest) {
     return largest > 0 ? std::min(static_cast<float>(formOf(Finer::Right).right) / largest, 0x1p126f) : 0.0f;
 }
-
-}  // namespace
 
 bool hasI8() {
     static const bool has = HWY_DYNAMIC_DISPATCH(HasI8)();
@@ -312,86 +302,19 @@ void interleaveQuads(const float* const (&rows)[4], int width, float largest, I8
     HWY_DYNAMIC_DISPATCH(InterleaveQuads)(rows, width, inverseOf(largest), quads, sums);
 }
 
-void PackedWeightsI8::reshape(int depth, int columns) {
-    Panels::reshape(depth, columns);
-    const int width = panelColumns(), panels = (columns + width - 1) / width;
-    m_scales.assign(static_cast<size_t>(panels) * width, 0.0f);
-    m_offsets.assign(m_scales.size(), 0);
-}
-
-void PackedWeightsI8::setColumns(int first, int count, float largest, const std::int32_t* sums) {
-    const float inverse = inverseOf(largest);
-    // If `largest` is NaN, the scale and all products of the columns are NaN.
-    std::fill_n(m_scales.begin() + first, count, largest > 0 ? 1.0f / inverse : largest);
-    const int offset = formOf(Finer::Right).offset;
-    for (int n = 0; n < count; ++n)
-        m_offsets[first + n] = -offset * sums[n];
-}
-
-size_t PackedWeightsI8::bytes() const {
-    return Panels::bytes() + m_scales.size() * sizeof(float) + m_offsets.size() * sizeof(std::int32_t);
-}
-
-PackedWeightsI8::PackedWeightsI8(const float* weights, size_t stride, int depth, int columns,
-                                 std::optional<float> least) {
-    Panels::reshape(depth, columns, true);
-    const int width = panelColumns(), panels = (columns + width - 1) / width, quads = quadsOf(depth);
-    const ByteForm& form = formOf(Finer::Left);
-    const int offset = form.offset - (least ? form.left : 0);  // the byte of `least` or, if not set, of 0
-    const size_t size = static_cast<size_t>(panels) * width * quads;
-    auto* bytes = reinterpret_cast<std::int8_t*>(panel(0));
-    std::fill_n(bytes, size * 4, std::int8_t(0));
-    m_scales = stepsOf(weights, stride, depth, columns, form);
-    if (least) m_least.assign(columns, 0.0f);
-    m_scales.resize(static_cast<size_t>(panels) * width, 0.0f);
-    m_offsets.assign(m_scales.size(), 0);
-    for (int first = 0; first < columns; first += width) {
-        const int present = std::min(width, columns - first);
-        for (int k = 0; k < depth; ++k) {
-            const float* row = weights + k * stride + first;
-            std::int8_t* to =
-                bytes + (static_cast<size_t>(first) * quads + static_cast<size_t>(k / 4) * width) * 4;
-            for (int n = 0; n < present; ++n) {
-                const int value = static_cast<int>(wholeSteps(row[n], 1.0f / m_scales[first + n]));
-                to[n * 4 + k % 4] = static_cast<std::int8_t>(value);
-                m_offsets[first + n] -= offset * value;
-                if (least) m_least[first + n] += *least * m_scales[first + n] * static_cast<float>(value);
-            }
-        }
-    }
-}
-
-double lossOfI8(const float* weights, size_t stride, int depth, int columns) {
-    constexpr double kInfinite = std::numeric_limits<double>::infinity();
-    if (depth > kLargestI8Depth) return kInfinite;
-    constexpr int kLevels = 127;  // the same on every processor, so that the same layers use int8
-    const std::vector<float> steps = stepsOf(weights, stride, depth, columns, {0, kLevels, kLevels});
-    if (std::any_of(steps.begin(), steps.end(), [](float step) { return !(step == step); })) return kInfinite;
-    double lost = 0, all = 0;
-    for (int k = 0; k < depth; ++k) {
-        const float* row = weights + k * stride;
-        float rowLost = 0, rowAll = 0;
-        for (int n = 0; n < columns; ++n) {
-            const float error = row[n] - steps[n] * wholeSteps(row[n], 1.0f / steps[n]);
-            rowLost += error * error;
-            rowAll += row[n] * row[n];
-        }
-        lost += rowLost;
-        all += rowAll;
-    }
-    // The largest weight of a column has no rounding error, but it sets the step, and so the errors of all
-    // other weights. If `others` included the largest weights, they would hide these errors.
-    double others = all;
-    for (const float step : steps)
-        others -= std::pow(static_cast<double>(step) * kLevels, 2);
-    if (lost <= 1e-12 * all) return 0;
-    return others > 0 ? std::sqrt(lost / others) : kInfinite;
-}
-
 void productI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
                const PackedWeightsI8& weights, const Epilogue& epilogue, float* output, size_t outputStride) {
     HWY_DYNAMIC_DISPATCH(ProductI8)
     (rows, rowStride, rowScales, count, weights, epilogue, output, outputStride);
+}
+
+bool productI8WritesPairs(int depth) {
+    return HWY_DYNAMIC_DISPATCH(ProductI8WritesPairs)(depth);
+}
+
+void productI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
+               const PackedWeightsI8& weights, const Epilogue& epilogue, const PairRows& output) {
+    HWY_DYNAMIC_DISPATCH(ProductI8ToPairs)(rows, rowStride, rowScales, count, weights, epilogue, output);
 }
 
 }  // namespace mpm::kernels

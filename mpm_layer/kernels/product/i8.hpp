@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "mpm_layer/kernels/product/product.hpp"
+#include "mpm_layer/kernels/product/bf16.hpp"
 
 namespace mpm::kernels {
 
@@ -31,6 +31,12 @@ struct ByteForm {
     int offset, left, right;  // left, right: number of steps of an operand's largest value
     int pair = 2 * right;     // largest sum of the steps of two neighbours of the right operand
 };
+
+/// Returns the form of the bytes on this processor.
+const ByteForm& formOf(Finer finer);
+/// Returns the inverse of the step of a right operand whose largest value is `largest`. The inverse is finite
+/// even if `largest` is tiny.
+float inverseOf(float largest);
 
 /// The largest depth: sums of more products could exceed 32 bits.
 constexpr int kLargestI8Depth = 65536;
@@ -84,5 +90,10 @@ double lossOfI8(const float* weights, size_t stride, int depth, int columns);
 /// Like product(); `rowStride` is in quads, and `rowScales` has the result of packQuads for each row.
 void productI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
                const PackedWeightsI8& weights, const Epilogue& epilogue, float* output, size_t outputStride);
+/// Whether productI8() can write pairs if the rows have this depth: only on processors with AMX.
+bool productI8WritesPairs(int depth);
+/// Like productBf16() to pairs. productI8WritesPairs() must be true.
+void productI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
+               const PackedWeightsI8& weights, const Epilogue& epilogue, const PairRows& output);
 
 }  // namespace mpm::kernels

@@ -88,19 +88,21 @@ HWY_INLINE void multiplyAddPairs(int pairs, const Bf16Pair* HWY_RESTRICT rows, s
     }
 }
 
-HWY_INLINE void roundToPairs(const float* row, int width, Bf16Pair* pairs) {
-    int k = 0;
-    auto* out = reinterpret_cast<std::uint16_t*>(pairs);
-    for (; k + 16 <= width; k += 16) {
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + k),
-                            (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(row + k)));
+HWY_INLINE void roundToPairs(const float* row, int width, float factor, Bf16Pair* pairs,
+                             size_t pieceStep = kPiecePairs) {
+    const Float by = hn::Set(FloatTag(), factor);
+    for (int k = 0; k < width; k += 16) {
+        const int left = std::min(16, width - k);
+        auto* const to = pairs + k / 32 * pieceStep + k % 32 / 2;
+        const auto rounded = (__m256i)_mm512_cvtneps_pbh(hn::Mul(loadPart(row + k, left), by).raw);
+        if (left == 16) {
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), rounded);
+        } else {
+            HWY_ALIGN Bf16Pair lanes[8];
+            _mm256_store_si256(reinterpret_cast<__m256i*>(lanes), rounded);
+            std::copy_n(lanes, pairsOf(left), to);
+        }
     }
-    if (k == width) return;
-    const int left = width - k;
-    const __m512 last = loadPart(row + k, left).raw;
-    HWY_ALIGN std::uint16_t lanes[16];
-    _mm256_store_si256(reinterpret_cast<__m256i*>(lanes), (__m256i)_mm512_cvtneps_pbh(last));
-    std::copy_n(lanes, 2 * pairsOf(left), out + k);
 }
 
 #endif
