@@ -5,6 +5,7 @@
 
 #include "base/checked.hpp"
 #include "base/loops.hpp"
+#include "mpm_layer/kernels/tokens/rows.hpp"
 #include "mpm_layer/kernels/tokens/upsample.hpp"
 
 namespace mpm::cpu {
@@ -67,8 +68,8 @@ private:
                 const int shift =
                     j * m_shape.x.dilation - m_shape.x.before;  // fits: within the kernel's reach
                 const int begin = std::max(0, -shift), end = std::min(m_width, m_shape.x.size - shift);
-                for (int x = begin; x < end; ++x)
-                    lines[x] += enlarged[x + shift];
+                if (begin < end)
+                    kernels::addScaledRow(1, enlarged + begin + shift, end - begin, lines + begin);
             }
         }
     }

@@ -27,17 +27,66 @@ HWY_INLINE Float blendOf(Float start, Float stop, Float weight) {
     return hn::IfThenElse(hn::Or(hn::Eq(start, stop), hn::Eq(weight, hn::Zero(d))), start, blend);
 }
 
-/// Stretches a row with gathers, which is faster if the runs are shorter than a vector.
-HWY_INLINE void gatherColumns(const float* row, const Runs& runs, float* out) {
+using IndexTag = hn::RebindToSigned<FloatTag>;
+using Index = hn::Vec<IndexTag>;
+
+/// The samples of a row, read from memory.
+struct GatheredSamples {
+    HWY_INLINE Float at(Index index) const { return hn::GatherIndex(FloatTag(), row, index); }
+
+    const float* row;
+};
+
+#if HWY_TARGET <= HWY_AVX3
+
+/// The samples of a short row, in registers: a permutation takes less time than a gather.
+class TabledSamples {
+public:
+    static constexpr int kMost = 64;
+
+    HWY_INLINE TabledSamples(const float* row, int count) : m_long(count > kMost / 2) {
+#pragma GCC unroll 4
+        for (int v = 0; v < 4; ++v) {
+            const int left = std::clamp(count - 16 * v, 0, 16);
+            m_samples[v] = left > 0 ? loadPart(row + 16 * v, left).raw : _mm512_setzero_ps();
+        }
+    }
+    HWY_INLINE Float at(Index index) const {
+        const __m512 lower = _mm512_permutex2var_ps(m_samples[0], index.raw, m_samples[1]);
+        if (!m_long) return Float{lower};
+        const __m512 upper = _mm512_permutex2var_ps(m_samples[2], index.raw, m_samples[3]);
+        const __mmask16 isUpper = _mm512_test_epi32_mask(index.raw, _mm512_set1_epi32(kMost / 2));
+        return Float{_mm512_mask_blend_ps(isUpper, lower, upper)};
+    }
+
+private:
+    __m512 m_samples[4];
+    const bool m_long;
+};
+
+#endif
+
+template <class Samples>
+HWY_INLINE void lookUpColumns(const Samples& samples, const Runs& runs, float* out) {
     const FloatTag d;
-    const hn::RebindToSigned<FloatTag> di;
+    const IndexTag di;
     const int lanes = static_cast<int>(hn::Lanes(d)), end = runs.runs.back().end;
     for (int k = runs.runs.front().begin; k < end; k += lanes) {
-        const Float start = hn::GatherIndex(d, row, hn::LoadU(di, runs.index.data() + k));
-        const Float stop = hn::GatherIndex(d, row, hn::LoadU(di, runs.next.data() + k));
+        const Float start = samples.at(hn::LoadU(di, runs.index.data() + k));
+        const Float stop = samples.at(hn::LoadU(di, runs.next.data() + k));
         const Float weight = hn::LoadU(d, runs.weights.data() + k);  // all arrays are padded by a vector
         storePart(blendOf(start, stop, weight), out + k, std::min(lanes, end - k));
     }
+}
+
+/// Stretches a row by looking up two samples for each column, which is faster if the runs are shorter than a
+/// vector.
+HWY_INLINE void gatherColumns(const float* row, const Runs& runs, float* out) {
+#if HWY_TARGET <= HWY_AVX3
+    const int count = runs.runs.back().next + 1;
+    if (count <= TabledSamples::kMost) return lookUpColumns(TabledSamples(row, count), runs, out);
+#endif
+    lookUpColumns(GatheredSamples{row}, runs, out);
 }
 
 void StretchRow(const float* row, const Runs& runs, float* out) {
