@@ -45,7 +45,7 @@ struct PairRow {
 /// If attention reads values as floats, the rows of each head are together, so that repeated reads need few
 /// cache lines and pages. If attention reads quads, the heads of a row are side by side, as the product
 /// writes them. If attention reads pairs, the rows are PairRows: half as large as floats, because the rows of
-/// an image are usually larger than a level-2 cache.
+/// an image are usually larger than a level-2 cache. For AMX tiles, the same piece of all rows is together.
 class HeadRows {
 public:
     /// Places the rows in `memory`, whose contents are lost.
