@@ -284,7 +284,7 @@ void addUnary(OperatorTable& table) {
     table["Log"] = unary([](float x) { return std::log(x); });
     table["Erf"] = unaryRows(errorFunctions);
     table["Tanh"] = unary([](float x) { return std::tanh(x); });
-    table["Sigmoid"] = unary(sigmoid);
+    table["Sigmoid"] = unaryRows(sigmoids);
     table["Relu"] = unary([](float x) { return x < 0 ? 0 : x; });
     table["Reciprocal"] = unary([](float x) { return 1 / x; });
     table["Sin"] = unary([](float x) { return std::sin(x); });

@@ -69,6 +69,14 @@ template <typename Floats>
     x = x < 0 ? -result : result;
 }
 
+// Replaces x by 1 / (1 + exp(-x)).
+template <typename Floats>
+[[gnu::always_inline]] inline void sigmoid(Floats& x) {
+    Floats small = x < 0 ? x : -x;
+    exponential(small);
+    x = (x < 0 ? small : small * 0 + 1) / (1 + small);
+}
+
 // Calls visit(vector, number of valid values in it, position) for each vector of a row.
 template <typename Floats, typename Visit>
 [[gnu::always_inline]] inline void overVectors(const float* x, int64_t count, const Visit& visit) {
@@ -104,11 +112,11 @@ template <typename Floats>
     return sum;
 }
 
-template <typename Floats>
-[[gnu::always_inline]] inline void errorFunctionsIn(const float* x, float* y, int64_t count) {
+template <typename Floats, void (*function)(Floats&)>
+[[gnu::always_inline]] inline void mapped(const float* x, float* y, int64_t count) {
     overVectors<Floats>(
         x, count, [&](Floats & values, int used, int64_t at) __attribute__((always_inline)) {
-            errorFunction(values);
+            function(values);
             std::memcpy(y + at, &values, static_cast<size_t>(used) * sizeof(float));
         });
 }
@@ -117,6 +125,7 @@ template <typename Floats>
 struct Functions {
     double (*exponentials)(const float* x, float* y, int64_t count, float top);
     void (*errorFunctions)(const float* x, float* y, int64_t count);
+    void (*sigmoids)(const float* x, float* y, int64_t count);
 };
 
 #if defined(__x86_64__)
@@ -124,22 +133,29 @@ __attribute__((target("avx512f"))) double exponentials16(const float* x, float* 
     return exponentialsIn<Floats16>(x, y, count, top);
 }
 __attribute__((target("avx512f"))) void errorFunctions16(const float* x, float* y, int64_t count) {
-    errorFunctionsIn<Floats16>(x, y, count);
+    mapped<Floats16, errorFunction<Floats16>>(x, y, count);
+}
+__attribute__((target("avx512f"))) void sigmoids16(const float* x, float* y, int64_t count) {
+    mapped<Floats16, sigmoid<Floats16>>(x, y, count);
 }
 __attribute__((target("avx2,fma"))) double exponentials8(const float* x, float* y, int64_t count, float top) {
     return exponentialsIn<Floats8>(x, y, count, top);
 }
 __attribute__((target("avx2,fma"))) void errorFunctions8(const float* x, float* y, int64_t count) {
-    errorFunctionsIn<Floats8>(x, y, count);
+    mapped<Floats8, errorFunction<Floats8>>(x, y, count);
+}
+__attribute__((target("avx2,fma"))) void sigmoids8(const float* x, float* y, int64_t count) {
+    mapped<Floats8, sigmoid<Floats8>>(x, y, count);
 }
 #endif
 
 Functions fastest() {
 #if defined(__x86_64__)
-    if (vectorWidth() == Width::Sixteen) return {exponentials16, errorFunctions16};
-    if (vectorWidth() == Width::Eight) return {exponentials8, errorFunctions8};
+    if (vectorWidth() == Width::Sixteen) return {exponentials16, errorFunctions16, sigmoids16};
+    if (vectorWidth() == Width::Eight) return {exponentials8, errorFunctions8, sigmoids8};
 #endif
-    return {exponentialsIn<Floats4>, errorFunctionsIn<Floats4>};
+    return {exponentialsIn<Floats4>, mapped<Floats4, errorFunction<Floats4>>,
+            mapped<Floats4, sigmoid<Floats4>>};
 }
 
 const Functions& functions() {
@@ -155,6 +171,10 @@ double exponentials(const float* x, float* y, int64_t count, float top) {
 
 void errorFunctions(const float* x, float* y, int64_t count) {
     functions().errorFunctions(x, y, count);
+}
+
+void sigmoids(const float* x, float* y, int64_t count) {
+    functions().sigmoids(x, y, count);
 }
 
 }  // namespace mpm::models

@@ -12,4 +12,7 @@ double exponentials(const float* x, float* y, int64_t count, float top);
 /// Writes erf(x) within 1e-7.
 void errorFunctions(const float* x, float* y, int64_t count);
 
+/// Writes 1 / (1 + exp(-x)) within 1e-7.
+void sigmoids(const float* x, float* y, int64_t count);
+
 }  // namespace mpm::models

@@ -93,7 +93,7 @@ void rows(int64_t begin, int64_t end, int64_t m, int64_t n, int64_t k, const flo
                 std::copy(from, from + height * k, last.begin());
                 from = last.data();
             }
-            std::fill(std::begin(sum), std::end(sum), 0.f);
+            std::memset(sum, 0, sizeof(sum));
             for (int64_t depth = 0; depth < k; depth += kDepth) {
                 tile(std::min(kDepth, k - depth), from + depth, k, panel + depth * kColumns, sum);
             }

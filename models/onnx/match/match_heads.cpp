@@ -21,7 +21,7 @@ public:
 
     HeadView run() {
         follow();
-        m_width = m_rows.shapeOf(m_rows.graph().nodes[m_view.linear].outputs[0]).back();
+        m_width = static_cast<int32_t>(m_rows.shapeOf(m_rows.graph().nodes[m_view.linear].outputs[0]).back());
         m_view.rows.assign(m_view.groups * m_view.tokens, -1);
         m_view.columns.assign(m_view.groups * m_view.size, -1);
         m_view.bias.assign(m_view.groups * m_view.size, 0);
@@ -75,15 +75,17 @@ private:
     }
 
     void setRow(int64_t g, int64_t t, int32_t at) {
-        int32_t& row = m_view.rows[g * m_view.tokens + t];
-        if (row < 0) row = static_cast<int32_t>(at / m_width);
-        if (row != at / m_width) fail("mixes tokens");
+        int32_t& known = m_view.rows[g * m_view.tokens + t];
+        const int32_t row = at / m_width;
+        if (known < 0) known = row;
+        if (known != row) fail("mixes tokens");
     }
 
     void setColumn(int64_t g, int64_t j, int32_t at) {
-        int32_t& column = m_view.columns[g * m_view.size + j];
-        if (column < 0) column = static_cast<int32_t>(at % m_width);
-        if (column != at % m_width) fail("takes different channels for different tokens");
+        int32_t& known = m_view.columns[g * m_view.size + j];
+        const int32_t column = at % m_width;
+        if (known < 0) known = column;
+        if (known != column) fail("takes different channels for different tokens");
         if (m_view.norm != kAbsent && m_normColumn[at] != j) fail("reorders a head after its norm");
     }
 
@@ -115,7 +117,7 @@ private:
             columns.clear();
             for (int64_t j = 0; j < m_view.size; ++j) {
                 const Term term = at(g, t, j);
-                if (term.count() == 1) columns.push_back(static_cast<int32_t>(term.at[0] % m_width));
+                if (term.count() == 1) columns.push_back(term.at[0] % m_width);
             }
             if (static_cast<int64_t>(columns.size()) == m_view.size)
                 return columns;  // this token is not rotated
@@ -123,7 +125,7 @@ private:
         columns.clear();
         for (int64_t j = 0; j < m_view.size; ++j) {
             for (int k = 0; k < at(g, 0, j).count(); ++k)
-                columns.push_back(static_cast<int32_t>(at(g, 0, j).at[k] % m_width));
+                columns.push_back(at(g, 0, j).at[k] % m_width);
         }
         std::sort(columns.begin(), columns.end());
         columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
@@ -168,8 +170,7 @@ private:
         m_view.cos[where] = term.factor[mine] / m_view.factor;
         if (term.count() == 1) return;
         m_view.sin[where] = term.factor[1 - mine] / m_view.factor;
-        const auto other =
-            std::find(own.begin(), own.end(), static_cast<int32_t>(term.at[1 - mine] % m_width));
+        const auto other = std::find(own.begin(), own.end(), term.at[1 - mine] % m_width);
         int32_t& partner = m_view.partner[g * m_view.size + j];
         const int32_t found = static_cast<int32_t>(other - own.begin());
         if (partner < 0) partner = found;
@@ -178,7 +179,8 @@ private:
 
     const RowMatcher& m_rows;
     const int m_value;
-    int64_t m_width = 0, m_tokenStep = 0, m_columnStep = 0, m_headOffset = 1;
+    int32_t m_width = 0;  // terms count elements in 32 bits
+    int64_t m_tokenStep = 0, m_columnStep = 0, m_headOffset = 1;
     Terms m_terms;
     std::map<int32_t, int64_t> m_normColumn;  // component of the norm, by element of the layer's result
     HeadView m_view;

@@ -1,5 +1,6 @@
 #include "models/onnx/trace/trace.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "base/checked.hpp"
@@ -29,8 +30,7 @@ std::shared_ptr<const List<T>> pick(const std::shared_ptr<const List<T>>& from, 
     if (!from) return nullptr;
     checkTime();
     List<T> to(order.size());
-    for (size_t k = 0; k < order.size(); ++k)
-        to[k] = (*from)[order[k]];
+    std::transform(order.begin(), order.end(), to.begin(), [&](int32_t at) { return (*from)[at]; });
     return column(std::move(to));
 }
 
@@ -79,8 +79,7 @@ Terms Terms::from(const List<Term>& all) {
     }
     const auto collect = [&](auto get) {
         List<decltype(get(all[0]))> values(all.size());
-        for (size_t k = 0; k < all.size(); ++k)
-            values[k] = get(all[k]);
+        std::transform(all.begin(), all.end(), values.begin(), get);
         return column(std::move(values));
     };
     terms.m_at[0] = collect([](const Term& t) { return t.at[0]; });
@@ -94,13 +93,14 @@ Terms Terms::from(const List<Term>& all) {
 }
 
 Term Terms::operator[](size_t k) const {
+    if (k >= m_count) throwOutside(static_cast<int64_t>(k), m_count);  // all columns have m_count elements
     Term term;
     for (int slot = 0; slot < 2; ++slot) {
-        if (!m_at[slot] || (*m_at[slot])[k] < 0) continue;
-        term.at[slot] = (*m_at[slot])[k];
-        term.factor[slot] = m_factor[slot] ? (*m_factor[slot])[k] : 1;
+        if (!m_at[slot] || m_at[slot]->data()[k] < 0) continue;
+        term.at[slot] = m_at[slot]->data()[k];
+        term.factor[slot] = m_factor[slot] ? m_factor[slot]->data()[k] : 1;
     }
-    if (m_constant) term.constant = (*m_constant)[k];
+    if (m_constant) term.constant = m_constant->data()[k];
     return term;
 }
 
@@ -162,12 +162,13 @@ Terms Terms::scaled(const Terms& by, bool divide) const {
     }
     const Held held = roomFor(m_count);
     List<Term> all(m_count);
-    for (size_t k = 0; k < m_count; ++k) {
-        all[k] = (*this)[k];
-        const float factor = divide ? 1 / by[k].constant : by[k].constant;
-        for (float& f : all[k].factor)
+    size_t k = 0;
+    for (Term& term : all) {
+        term = (*this)[k];
+        const float constant = by[k++].constant, factor = divide ? 1 / constant : constant;
+        for (float& f : term.factor)
             f *= factor;
-        all[k].constant *= factor;
+        term.constant *= factor;
     }
     return from(all);
 }
@@ -175,9 +176,10 @@ Terms Terms::scaled(const Terms& by, bool divide) const {
 bool Terms::sum(const Terms& a, const Terms& b, float sign, Terms& result) {
     const Held held = roomFor(a.m_count);
     List<Term> all(a.m_count);
-    for (size_t k = 0; k < a.m_count; ++k) {
-        all[k] = a[k];
-        if (!accumulate(all[k], b[k], sign)) return false;
+    size_t k = 0;
+    for (Term& term : all) {
+        term = a[k];
+        if (!accumulate(term, b[k++], sign)) return false;
     }
     result = from(all);
     return true;

@@ -98,26 +98,31 @@ TEST(Evaluates, SoftmaxOfRowsOfAnyLength) {
 }
 
 // Tests values of all sizes, and counts that are not multiples of a vector's width.
-TEST(Evaluates, ErrorFunctionAndGelu) {
+TEST(Evaluates, ErrorFunctionGeluAndSigmoid) {
     for (const int64_t count : {1, 3, 16, 37, 5003}) {
         List<float> values{0};
         for (int64_t k = 1; k < count; ++k)
             values.push_back(
                 static_cast<float>(12.0 * static_cast<double>(k) / static_cast<double>(count) - 6));
         if (count > 16)
-            values[7] = INFINITY, values[9] = -INFINITY, values[11] = std::nanf(""), values[13] = 1e-30f;
+            values[7] = INFINITY, values[9] = -INFINITY, values[11] = std::nanf(""), values[13] = 1e-30f,
+            values[15] = -80;
         GraphBuilder g(20);
         const int x = g.constant(Tensor::floats({count}, values));
         g.output(g.node("Erf", {x}), "erf", {count});
         g.output(g.node("Gelu", {x}), "gelu", {count});
+        g.output(g.node("Sigmoid", {x}), "sigmoid", {count});
         const auto found = models::evaluate(g.graph(), {});
         for (int64_t k = 0; k < count; ++k) {
-            const double value = values[k], gelu = 0.5 * value * (1 + std::erf(value / std::sqrt(2.0)));
+            const double value = values[k], gelu = 0.5 * value * (1 + std::erf(value / std::sqrt(2.0))),
+                         sigmoid = 1 / (1 + std::exp(-value));
             SCOPED_TRACE(value);
             if (std::isnan(value)) {
                 EXPECT_TRUE(std::isnan(found[0].f()[k]) && std::isnan(found[1].f()[k]));
+                EXPECT_TRUE(std::isnan(found[2].f()[k]));
                 continue;
             }
+            EXPECT_NEAR(found[2].f()[k], sigmoid, 3e-7 * sigmoid);
             EXPECT_NEAR(found[0].f()[k], std::erf(value), std::min(1e-7, 2e-7 * std::abs(value)));
             if (std::isfinite(value)) {
                 EXPECT_NEAR(found[1].f()[k], gelu, 3e-7 * std::abs(value));
