@@ -58,6 +58,8 @@ public:
             std::uint16_t bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
             std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
         } layout;
+        // The intrinsic reads all of the layout, but tells the compiler of its first bytes only.
+        __asm__ volatile("" : : "r"(&layout) : "memory");
         _tile_loadconfig(&layout);
     }
     HWY_INLINE ~TileScope() { _tile_release(); }

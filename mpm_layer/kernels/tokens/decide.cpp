@@ -90,6 +90,18 @@ int DecidedTogether() {
     return kDecided;
 }
 
+/// Whether F of a doubtful row and a column of a panel reaches the row's bar.
+HWY_INLINE bool mayHoldNearest(const Screen& screen, const DoubtfulRows& doubtful, const ColumnTerms& left,
+                               const ColumnTerms& right) {
+    const FloatTag d;
+    for (int r = 0; r < doubtful.count; ++r) {
+        const RowTerms terms(screen, doubtful.rows[r]);
+        const Float best = hn::Max(terms.farUpper(left), terms.farUpper(right));
+        if (!hn::AllFalse(d, hn::Ge(best, hn::Set(d, doubtful.least[r])))) return true;
+    }
+    return false;
+}
+
 /// Copies the cells of at most kDecided doubtful rows to `cells`, then finds the most similar row of each.
 template <class Operand>
 HWY_INLINE void decideGroup(const Screen& screen, const ExactRows& exact, const DoubtfulRows& doubtful,
@@ -102,11 +114,12 @@ HWY_INLINE void decideGroup(const Screen& screen, const ExactRows& exact, const 
     float *sums = cells + kDecided * screen.stride, *room = sums + kDecided * width;
     Decision decisions[kDecided];
     for (int column = 0; column < screen.count; column += width) {
+        const ColumnTerms leftTerms(screen, column), rightTerms(screen, column + lanes);
+        if (!mayHoldNearest(screen, doubtful, leftTerms, rightTerms)) continue;
         const float* panel = screen.panels + static_cast<size_t>(column) * screen.depth;
         const size_t whole = screen.depth * width;
         Operand::template multiply<kDecided>(screen.depth, cells, screen.stride, panel, screen.margin, sums,
                                              PanelAhead(panel + whole, whole * sizeof(float), screen.depth));
-        const ColumnTerms leftTerms(screen, column), rightTerms(screen, column + lanes);
         for (int r = 0; r < doubtful.count; ++r) {
             const int row = doubtful.rows[r];
             const RowTerms terms(screen, row);
