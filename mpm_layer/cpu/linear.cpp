@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <utility>
 
 #include "mpm_layer/cpu/chunks.hpp"
@@ -27,15 +26,19 @@ LeftRows::LeftRows(kernels::Buffer& memory, Precision precision, int count, int 
 
 void LeftRows::pack(int r, const float* row) {
     if (m_precision == Precision::BF16) kernels::packPairs(row, m_width, pairs() + r * m_stride);
-    if (m_precision != Precision::I8) return;
-    kernels::I8Quad* to = quads() + r * m_stride;
-    m_scales[r] = m_least ? kernels::packQuadsFrom(*m_least, row, m_width, to)
-                          : kernels::packQuads(row, m_width, to, m_finer);
+    if (m_precision == Precision::I8) quantise(r, row);
 }
 
 void LeftRows::pack(int r, const kernels::Bf16Pair* row) {
-    kernels::unpackPairs(row, m_width, m_least.value_or(-std::numeric_limits<float>::infinity()), m_row);
-    pack(r, m_row);
+    if (m_precision == Precision::BF16) std::copy_n(row, kernels::pairsOf(m_width), pairs() + r * m_stride);
+    if (m_precision == Precision::I8) quantise(r, row);
+}
+
+template <class Value>
+void LeftRows::quantise(int r, const Value* row) {
+    kernels::I8Quad* to = quads() + r * m_stride;
+    m_scales[r] = m_least ? kernels::packQuadsFrom(*m_least, row, m_width, to)
+                          : kernels::packQuads(row, m_width, to, m_finer);
 }
 
 void LeftRows::copy(int r, const LeftRows& from, int first, int words) {

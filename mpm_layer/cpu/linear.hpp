@@ -52,6 +52,9 @@ public:
     float* scales() const { return m_scales; }  ///< of each row of quads
 
 private:
+    template <class Value>
+    void quantise(int r, const Value* row);
+
     Precision m_precision;
     int m_count, m_width;
     std::optional<float> m_least;

@@ -22,7 +22,16 @@ using emulated_tiles::g_pairProducts;
 using emulated_tiles::g_quadProducts;
 
 constexpr int kRowsOfBytes = 40;
-constexpr float kLowest = -std::numeric_limits<float>::infinity();
+
+/// Converts a row of pairs to floats.
+void unpackPairs(const Bf16Pair* pairs, int width, float* row) {
+    for (int k = 0; k < width; ++k)
+        row[k] = emulated_tiles::fromBits(k % 2 == 0 ? pairs[k / 2] << 16 : pairs[k / 2] & 0xFFFF0000u);
+}
+
+void expectSame(float found, float wanted) {
+    EXPECT_TRUE(found == wanted || (std::isnan(found) && std::isnan(wanted))) << found << ", " << wanted;
+}
 
 struct ByteRows {
     explicit ByteRows(const cv::Mat& left)
@@ -87,8 +96,8 @@ TEST(Tiles, PairsAreTheRoundedSumsOfBytes) {
             quads.multiply(right, epilogue, PairRows{output.data(), static_cast<size_t>(pairs)});
             for (int r = 0; r < kRowsOfBytes; ++r) {
                 packPairs(sums.ptr<float>(r), columns, rounded.data());
-                unpackPairs(rounded.data(), columns, kLowest, sums.ptr<float>(r));
-                unpackPairs(&output[static_cast<size_t>(r) * pairs], columns, kLowest, found.ptr<float>(r));
+                unpackPairs(rounded.data(), columns, sums.ptr<float>(r));
+                unpackPairs(&output[static_cast<size_t>(r) * pairs], columns, found.ptr<float>(r));
                 for (int n = 0; n < columns; ++n) {
                     const float value = found.at<float>(r, n), wanted = sums.at<float>(r, n);
                     const float coarse = 2e-4f + std::abs(wanted) / 128;
@@ -101,22 +110,28 @@ TEST(Tiles, PairsAreTheRoundedSumsOfBytes) {
     }
 }
 
-TEST(Tiles, RowsOfPairsHaveALowerBound) {
+TEST(Tiles, RowsOfPairsBecomeTheBytesOfTheirValues) {
     if (!hasBf16()) GTEST_SKIP() << "this processor multiplies no bf16";
+    const float infinity = std::numeric_limits<float>::infinity(), nan = std::nanf("");
     for (const int width : {1, 2, 15, 16, 17, 33, 192}) {
-        cv::Mat row = randomMatrix(1, width, static_cast<unsigned>(width));
-        row.at<float>(width / 2) = std::numeric_limits<float>::quiet_NaN();
-        std::vector<Bf16Pair> pairs(pairsOf(width));
-        packPairs(row.ptr<float>(), width, pairs.data(), 2);
-        std::vector<float> found(width + 1, 5.0f);
-        unpackPairs(pairs.data(), width, -0.5f, found.data());
-        for (int k = 0; k < width; ++k) {
-            const float value = 2 * row.at<float>(k);
-            EXPECT_EQ(std::isnan(found[k]), k == width / 2);
-            if (k == width / 2) continue;
-            EXPECT_NEAR(found[k], std::max(value, -0.5f), std::abs(value) / 256);
+        for (const float special : {0.0f, -9.0f, 9.0f, infinity, -infinity, nan, -nan}) {
+            cv::Mat row = randomMatrix(1, width, static_cast<unsigned>(width));
+            if (special != 0) row.at<float>(width / 2) = special;
+            if (special == -9) row = -cv::abs(row);
+            std::vector<Bf16Pair> pairs(pairsOf(width));
+            packPairs(row.ptr<float>(), width, pairs.data());
+            std::vector<float> values(width);
+            unpackPairs(pairs.data(), width, values.data());
+            std::vector<I8Quad> found(quadsOf(width) + 1, 77u), wanted = found;
+            float step = packQuads(values.data(), width, wanted.data());
+            expectSame(packQuads(pairs.data(), width, found.data()), step);
+            EXPECT_EQ(found, wanted) << width << ", " << special;
+            for (float& value : values)
+                if (value < -0.5f) value = -0.5f;
+            step = packQuadsFrom(-0.5f, values.data(), width, wanted.data());
+            expectSame(packQuadsFrom(-0.5f, pairs.data(), width, found.data()), step);
+            EXPECT_EQ(found, wanted) << width << ", " << special;
         }
-        EXPECT_EQ(found[width], 5.0f) << "nothing past the row is written";
     }
 }
 

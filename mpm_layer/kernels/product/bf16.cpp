@@ -31,17 +31,6 @@ void PackPairs(const float* row, int width, Bf16Pair* pairs, float factor, size_
     roundToPairs(row, width, factor, pairs, pieceStep);
 }
 
-void UnpackPairs(const Bf16Pair* pairs, int width, float least, float* row) {
-    const auto* from = reinterpret_cast<const char*>(pairs);
-    for (int k = 0; k < width; k += 16, from += 32) {
-        const auto present = static_cast<__mmask16>((1u << std::min(16, width - k)) - 1);
-        const __m512i halves = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(present, from));
-        const __m512 values = _mm512_castsi512_ps(_mm512_slli_epi32(halves, 16));
-        // In this order of operands, a NaN remains NaN.
-        _mm512_mask_storeu_ps(row + k, present, _mm512_max_ps(_mm512_set1_ps(least), values));
-    }
-}
-
 void InterleaveRows(const float* first, const float* second, int width, Bf16Pair* pairs) {
     for (int k = 0; k < width; k += 16) {
         const int count = std::min(16, width - k);
@@ -149,7 +138,6 @@ bool MultipliesInTiles() {
     return false;
 }
 void PackPairs(const float*, int, Bf16Pair*, float, size_t) {}
-void UnpackPairs(const Bf16Pair*, int, float, float*) {}
 void InterleaveRows(const float*, const float*, int, Bf16Pair*) {}
 void ProductBf16(const Bf16Pair*, size_t, int, const PackedWeightsBf16&, const Epilogue&, float*, size_t) {}
 void ProductToPairs(const Bf16Pair*, size_t, int, const PackedWeightsBf16&, const Epilogue&,
@@ -167,7 +155,6 @@ namespace mpm::kernels {
 HWY_EXPORT(HasBf16);
 HWY_EXPORT(MultipliesInTiles);
 HWY_EXPORT(PackPairs);
-HWY_EXPORT(UnpackPairs);
 HWY_EXPORT(InterleaveRows);
 HWY_EXPORT(ProductBf16);
 HWY_EXPORT(ProductToPairs);
@@ -184,10 +171,6 @@ bool multipliesInTiles() {
 
 void packPairs(const float* row, int width, Bf16Pair* pairs, float factor, size_t pieceStep) {
     HWY_DYNAMIC_DISPATCH(PackPairs)(row, width, pairs, factor, pieceStep);
-}
-
-void unpackPairs(const Bf16Pair* pairs, int width, float least, float* row) {
-    HWY_DYNAMIC_DISPATCH(UnpackPairs)(pairs, width, least, row);
 }
 
 void interleaveRows(const float* first, const float* second, int width, Bf16Pair* pairs) {

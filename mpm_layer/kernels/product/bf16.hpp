@@ -44,8 +44,6 @@ inline int pairsOf(int width) {
 /// `pieceStep` is as in RowsOfPairs.
 void packPairs(const float* row, int width, Bf16Pair* pairs, float factor = 1,
                size_t pieceStep = kPiecePairs);
-/// Converts a row of pairs to floats. Values below `least` become `least`.
-void unpackPairs(const Bf16Pair* pairs, int width, float least, float* row);
 /// Rounds two rows to pairs, a pair for each column. If `second` is null, the second row is zeros.
 void interleaveRows(const float* first, const float* second, int width, Bf16Pair* pairs);
 

@@ -26,25 +26,81 @@ ByteForm FormOf(Finer finer) {
     return withDot([finer](auto dot) HWY_ATTR { return decltype(dot)::form(finer); });
 }
 
+/// Quantises a row from its largest absolute value: see roundToQuads() for `row`. Returns the row's step.
+template <class Dot, class Row>
+HWY_INLINE float quantise(const Row& row, int width, float largest, const float* least, Finer finer,
+                          I8Quad* quads) {
+    if (!(largest == largest)) {
+        std::fill_n(quads, quadsOf(width), 0u);
+        return largest;
+    }
+    const ByteForm form = Dot::form(finer);
+    if (!least) {
+        const Step step(largest, form.left);
+        roundToQuads(row, width, step.inverse, form.offset, quads, 0.0f);
+        return step.scale;
+    }
+    const Step step(largest - *least, 2 * form.left);
+    roundToQuads(row, width, step.inverse, form.offset - form.left, quads, *least);
+    return step.scale;
+}
+
 float PackQuads(const float* row, int width, const float* least, Finer finer, I8Quad* quads) {
     return withDot([&](auto dot) HWY_ATTR {
-        using Dot = decltype(dot);
-        const float largest = largestOf(row, width);
-        if (!(largest == largest)) {
-            std::fill_n(quads, quadsOf(width), 0u);
-            return largest;
-        }
-        const ByteForm form = Dot::form(finer);
-        if (!least) {
-            const Step step(largest, form.left);
-            roundToQuads(row, width, step.inverse, form.offset, quads);
-            return step.scale;
-        }
-        const Step step(largest - *least, 2 * form.left);
-        roundToQuads(row, width, step.inverse, form.offset - form.left, quads, *least);
-        return step.scale;
+        return quantise<decltype(dot)>(row, width, largestOf(row, width), least, finer, quads);
     });
 }
+
+#if MPM_HAS_TILES
+
+HWY_INLINE __m512 floatsOf(__m512i bf16) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(bf16, 16));
+}
+
+/// Like largestOf(), for a row of bf16. Values below `least` count as `least`. As integers, values of bf16
+/// with the same sign have the order of their sizes.
+HWY_INLINE float largestOfPairs(const Bf16Pair* pairs, int width, float least) {
+    constexpr int kInfinity = 0x7F80, kSign = 0x8000;
+    __m512i high = _mm512_setzero_si512(), low = high;
+    for (int k = 0; k < width; k += 32) {
+        const auto present = static_cast<__mmask32>((std::uint64_t{1} << std::min(32, width - k)) - 1);
+        const __m512i values = _mm512_maskz_loadu_epi16(present, pairs + k / 2);
+        high = _mm512_max_epi16(high, values);  // the largest positive value
+        low = _mm512_max_epu16(low, values);    // if there is a negative value, the lowest value
+    }
+    const __m512i highs =
+        _mm512_max_epi32(_mm512_srai_epi32(high, 16), _mm512_srai_epi32(_mm512_slli_epi32(high, 16), 16));
+    const __m512i lows =
+        _mm512_max_epi32(_mm512_srli_epi32(low, 16), _mm512_and_si512(low, _mm512_set1_epi32(0xFFFF)));
+    const int largest = _mm512_reduce_max_epi32(highs), lowest = _mm512_reduce_max_epi32(lows);
+    const int size = lowest >= kSign ? lowest - kSign : 0;
+    constexpr float kNotFinite = std::numeric_limits<float>::quiet_NaN();
+    if (largest >= kInfinity || size > kInfinity) return kNotFinite;
+    const float above = _mm512_cvtss_f32(floatsOf(_mm512_set1_epi32(largest)));
+    const float below = std::min(_mm512_cvtss_f32(floatsOf(_mm512_set1_epi32(size))), -least);
+    return below < std::numeric_limits<float>::infinity() ? std::max(above, below) : kNotFinite;
+}
+
+float PackQuadsOfPairs(const Bf16Pair* pairs, int width, const float* least, Finer finer, I8Quad* quads) {
+    const float lowest = least ? *least : -std::numeric_limits<float>::infinity();
+    const auto row = [=](int k, int count) HWY_ATTR {
+        const auto present = static_cast<__mmask16>((1u << count) - 1);
+        const auto* from = reinterpret_cast<const std::uint16_t*>(pairs) + k;
+        const __m512i values = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(present, from));
+        return Float{_mm512_max_ps(floatsOf(values), _mm512_set1_ps(lowest))};
+    };
+    return withDot([&](auto dot) HWY_ATTR {
+        return quantise<decltype(dot)>(row, width, largestOfPairs(pairs, width, lowest), least, finer, quads);
+    });
+}
+
+#else  // is never called, because ProductI8WritesPairs() returns false
+
+float PackQuadsOfPairs(const Bf16Pair*, int, const float*, Finer, I8Quad*) {
+    return 0;
+}
+
+#endif
 
 float LargestMagnitude(const float* row, int width) {
     return largestOf(row, width);
@@ -265,6 +321,7 @@ HWY_EXPORT(FormOf);
 HWY_EXPORT(LargestMagnitude);
 HWY_EXPORT(InterleaveQuads);
 HWY_EXPORT(PackQuads);
+HWY_EXPORT(PackQuadsOfPairs);
 HWY_EXPORT(ProductI8);
 HWY_EXPORT(ProductI8ToPairs);
 HWY_EXPORT(ProductI8WritesPairs);
@@ -290,6 +347,14 @@ float packQuads(const float* row, int width, I8Quad* quads, Finer finer) {
 
 float packQuadsFrom(float least, const float* row, int width, I8Quad* quads) {
     return HWY_DYNAMIC_DISPATCH(PackQuads)(row, width, &least, Finer::Left, quads);
+}
+
+float packQuads(const Bf16Pair* row, int width, I8Quad* quads, Finer finer) {
+    return HWY_DYNAMIC_DISPATCH(PackQuadsOfPairs)(row, width, nullptr, finer, quads);
+}
+
+float packQuadsFrom(float least, const Bf16Pair* row, int width, I8Quad* quads) {
+    return HWY_DYNAMIC_DISPATCH(PackQuadsOfPairs)(row, width, &least, Finer::Left, quads);
 }
 
 float largestMagnitude(const float* row, int width) {

@@ -48,6 +48,9 @@ float packQuads(const float* row, int width, I8Quad* quads, Finer finer = Finer:
 /// steps from `least`, not from 0, so after an activation the steps are about half as large. The weights must
 /// be packed with the same `least`.
 float packQuadsFrom(float least, const float* row, int width, I8Quad* quads);
+/// The same for rows of pairs, if productI8WritesPairs(). packQuadsFrom() raises lower values to `least`.
+float packQuads(const Bf16Pair* row, int width, I8Quad* quads, Finer finer = Finer::Left);
+float packQuadsFrom(float least, const Bf16Pair* row, int width, I8Quad* quads);
 
 /// Returns the largest absolute value, or NaN if a value is not finite.
 float largestMagnitude(const float* row, int width);

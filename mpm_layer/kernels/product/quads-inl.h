@@ -342,10 +342,11 @@ HWY_INLINE float largestOf(const float* row, int width) {
                                             : std::numeric_limits<float>::quiet_NaN();
 }
 
-/// Quantises a row. The byte of a value is its distance from `zero` in steps, rounded, plus `offset`. Writes
-/// all four bytes of the last quad.
-HWY_INLINE void roundToQuads(const float* row, int width, float inverse, int offset, I8Quad* quads,
-                             float zero = 0) {
+/// Quantises the row whose values load(first, count) returns. The byte of a value is its distance from `zero`
+/// in steps, rounded, plus `offset`. Writes all four bytes of the last quad.
+template <class Load>
+HWY_INLINE void roundToQuads(const Load& load, int width, float inverse, int offset, I8Quad* quads,
+                             float zero) {
     const FloatTag d;
     const IntTag di;
     const hn::Rebind<std::uint8_t, IntTag> d8;
@@ -361,11 +362,20 @@ HWY_INLINE void roundToQuads(const float* row, int width, float inverse, int off
     };
     int k = 0;
     for (; k + lanes <= width; k += lanes)
-        hn::StoreU(bytes(hn::LoadU(d, row + k)), d8, to + k);
+        hn::StoreU(bytes(load(k, lanes)), d8, to + k);
     if (k == width) return;
     HWY_ALIGN std::uint8_t last[HWY_MAX_BYTES];
-    hn::Store(bytes(loadPart(row + k, width - k)), d8, last);  // the weights of missing lanes are zero
+    hn::Store(bytes(load(k, width - k)), d8, last);  // the weights of missing lanes are zero
     std::copy_n(last, quadsOf(width - k) * 4, to + k);
+}
+
+HWY_INLINE void roundToQuads(const float* row, int width, float inverse, int offset, I8Quad* quads,
+                             float zero = 0) {
+    const auto load = [row](int k, int count) HWY_ATTR {
+        const FloatTag d;
+        return count == static_cast<int>(hn::Lanes(d)) ? hn::LoadU(d, row + k) : loadPart(row + k, count);
+    };
+    roundToQuads(load, width, inverse, offset, quads, zero);
 }
 
 #endif
