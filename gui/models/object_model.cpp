@@ -50,7 +50,7 @@ void ObjectModel::setObjects(const AnalysisPtr& analysis) {
     std::vector<Row> rows;
     static const std::vector<pipeline::TrackedObject> none;
     for (const pipeline::TrackedObject& one : analysis->objects ? analysis->objects->objects : none) {
-        if (one.state == pipeline::ObjectState::Left || rows.size() >= kMost) continue;
+        if (one.state == pipeline::ObjectState::Left) continue;
         QStringList where;
         for (const auto& [region, seconds] : one.stays)
             if (!region.empty()) where << QString::fromStdString(region);
@@ -59,6 +59,7 @@ void ObjectModel::setObjects(const AnalysisPtr& analysis) {
         rows.push_back({one.id, QStringLiteral("%1 #%2").arg(name).arg(one.id),
                         where.join(QStringLiteral(", ")), static_cast<qint64>(one.since * 1000)});
     }
+    if (rows.size() > kMost) rows.erase(rows.begin(), rows.end() - std::ptrdiff_t{kMost});
     const bool same =
         rows.size() == m_rows.size() && std::equal(rows.begin(), rows.end(), m_rows.begin(),
                                                    [](const Row& a, const Row& b) { return a.id == b.id; });
