@@ -226,9 +226,6 @@ void same(Call& c) {
     c.out[0] = c.input(0);
 }
 
-float sigmoid(float x) {
-    return 1 / (1 + std::exp(-x));
-}
 void geluErf(const float* x, float* y, int64_t count) {
     constexpr int64_t kPart = 1024;  // stays in the first-level cache
     for (int64_t first = 0; first < count; first += kPart) {
@@ -271,7 +268,7 @@ void addParameterised(OperatorTable& table) {
     });
     table["Swish"] = unaryWith([](Call& c) {
         const float a = c.node.getFloat("alpha", 1);
-        return [a](float x) { return x * sigmoid(a * x); };
+        return [a](float x) { return x * (1 / (1 + std::exp(-a * x))); };
     });
     table["PRelu"] = binary([](auto x, auto slope) { return x < 0 ? Times()(x, slope) : x; });
 }

@@ -12,7 +12,7 @@ double exponentials(const float* x, float* y, int64_t count, float top);
 /// Writes erf(x) within 1e-7.
 void errorFunctions(const float* x, float* y, int64_t count);
 
-/// Writes 1 / (1 + exp(-x)) within 1e-7.
+/// Writes 1 / (1 + exp(-x)) with a relative error of at most 3e-7. If x is below -87, the result is 0.
 void sigmoids(const float* x, float* y, int64_t count);
 
 }  // namespace mpm::models
