@@ -53,16 +53,24 @@ public:
 
     std::vector<int> run() {
         // If there are few tiles, makes the tasks smaller, and then also divides the output channels.
-        const int most = 4 * cv::getNumThreads();
-        const int step =
-            checkedProduct<int>(m_shape.images, divideUp(m_tiles, kTiles)) < most ? kTiles / 2 : kTiles;
-        const int groups = divideUp(m_tiles, step), tasks = checkedProduct<int>(m_shape.images, groups);
-        const int parts = std::clamp(most / 2 / std::max(1, tasks), 1, divideUp(m_shape.outs, kLeastRows));
+        const int threads = std::max(1, cv::getNumThreads()), images = m_shape.images;
+        const int columns = kernels::panelColumns(), panels = divideUp(m_tiles, columns);
+        int groups = divideUp(panels, kTiles / columns);
+        if (checkedProduct<int>(images, groups) < 4 * threads)
+            groups = std::max(groups, panels / (kTiles / 2 / columns));
+        const int tasks = std::max(1, checkedProduct<int>(images, groups));
+        int parts = std::clamp(2 * threads / tasks, 1, divideUp(m_shape.outs, kLeastRows));
+        parts -= parts > threads ? parts % threads : 0;
         const int each = groups * parts;
-        parallelRanges(checkedProduct<int>(m_shape.images, each), [&](const cv::Range& range) {
+        const auto firstTile = [&](int group) {
+            return std::min(m_tiles, static_cast<int>(std::int64_t{panels} * group / groups) * columns);
+        };
+        parallelRanges(checkedProduct<int>(images, each), [&](const cv::Range& range) {
             Task task(*this);
-            for (int k = range.start; k < range.end; ++k)
-                task.run(k / each, k % each / parts * step, step, k % parts, parts);
+            for (int k = range.start; k < range.end; ++k) {
+                const int group = k % each / parts;
+                task.run(k / each, firstTile(group), firstTile(group + 1), k % parts, parts);
+            }
         });
         std::vector<int> bad;
         for (int image = 0; image < m_shape.images; ++image)
@@ -85,9 +93,9 @@ private:
             std::fill_n(m_line.data(), kWinogradProducts * kLineStride, 0.f);
         }
 
-        void run(int image, int first, int tiles, int part, int parts) {
+        void run(int image, int first, int last, int part, int parts) {
             m_image = image;
-            setRuns(first, std::min(tiles, m_all.m_tiles - first));
+            setRuns(first, last - first);
             const int share = roundUp(divideUp(m_shape.outs, parts), kernels::rowGroup());
             const int begin = std::min(share * part, m_shape.outs),
                       end = std::min(begin + share, m_shape.outs);
@@ -249,9 +257,10 @@ private:
 }  // namespace
 
 bool suitsWinograd(const ConvShape& shape, Precision precision) {
-    // With fewer channels or tiles, the products that are saved take less time than the transforms. Products
-    // in bf16 take less time, so more tiles are needed.
-    constexpr int kLeastChannels = 16, kLeastTiles = 64, kLeastTilesBf16 = 256;
+    // With fewer channels or tiles, the products that are saved take less time than the transforms. Fewer
+    // tiles than two panels have columns would leave too many columns empty. Products in bf16 take less time,
+    // so more tiles are needed.
+    constexpr int kLeastChannels = 16, kLeastTilesBf16 = 256;
     constexpr std::int64_t kLeastWeights = 32 * 32;
     const bool half = precision == Precision::BF16;
     if (precision == Precision::I8 || (half && kernels::multipliesInTiles())) return false;
@@ -259,7 +268,7 @@ bool suitsWinograd(const ConvShape& shape, Precision precision) {
         if (axis->kernel != 3 || axis->stride != 1 || axis->dilation != 1) return false;
     return shape.groups == 1 && std::min(shape.channels, shape.outs) >= kLeastChannels &&
            std::int64_t{shape.channels} * shape.outs >= kLeastWeights &&
-           tilesOf(shape.y) * tilesOf(shape.x) >= (half ? kLeastTilesBf16 : kLeastTiles);
+           tilesOf(shape.y) * tilesOf(shape.x) >= (half ? kLeastTilesBf16 : 2 * kernels::panelColumns());
 }
 
 WinogradWeights::WinogradWeights(const float* weights, const ConvShape& shape) {

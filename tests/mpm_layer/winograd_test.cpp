@@ -1,4 +1,5 @@
 // Compares convolutions by Winograd's transforms with sums in f64.
+#include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -12,6 +13,11 @@ namespace {
 using namespace mpm::test::conv;
 using mpm::Precision;
 
+// The fewest tiles on a side of a square image for which Winograd's transforms are used in f32.
+int leastTiles() {
+    return static_cast<int>(std::ceil(std::sqrt(2. * mpm::kernels::panelColumns())));
+}
+
 // Returns a random shape for which Winograd's transforms are used.
 ConvShape winogradShape(std::mt19937& random) {
     ConvShape shape{pick(random, 1, 3),
@@ -21,7 +27,7 @@ ConvShape winogradShape(std::mt19937& random) {
                     {1, 3},
                     {1, 3}};
     for (mpm::cpu::ConvAxis* axis : {&shape.y, &shape.x}) {
-        axis->size = pick(random, 31, random() % 4 ? 40 : 150);
+        axis->size = pick(random, 4 * leastTiles() - 1, random() % 4 ? 40 : 150);
         axis->before = pick(random, 0, 2);
         axis->after = pick(random, 0, 2);
     }
@@ -67,8 +73,9 @@ TEST(Winograd, DependsOnThePrecision) {
         return mpm::cpu::suitsWinograd(
             {1, channels, channels, 1, {size, 3, 1, 1, 1, 1}, {size, 3, 1, 1, 1, 1}}, precision);
     };
-    EXPECT_TRUE(suits(32, 32, Precision::F32));
-    EXPECT_FALSE(suits(31, 32, Precision::F32) || suits(32, 28, Precision::F32));
+    const int size = 4 * leastTiles();
+    EXPECT_TRUE(suits(32, size, Precision::F32));
+    EXPECT_FALSE(suits(31, size, Precision::F32) || suits(32, size - 4, Precision::F32));
     EXPECT_EQ(suits(128, 64, Precision::BF16), !mpm::kernels::multipliesInTiles());
     EXPECT_FALSE(suits(128, 60, Precision::BF16));
     EXPECT_FALSE(suits(512, 128, Precision::I8));
