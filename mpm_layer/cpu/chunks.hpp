@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <vector>
 
 #include "base/loops.hpp"
 #include "mpm_layer/encoder/backend.hpp"
@@ -11,40 +13,58 @@ namespace mpm::cpu {
 
 constexpr int kChunkRows = 96;
 
-/// `limit`: the largest number of rows of a chunk. `group`: the number of rows of a group. A chunk has whole
-/// groups.
+/// `limit` and `least`: the largest and the smallest number of rows of a chunk. `group`: the number of rows
+/// of a group. A chunk has whole groups.
 struct ChunkSize {
-    int limit, group;
+    int limit, least, group;
 };
 
 /// Returns the size of chunks for products in this precision, so that the hidden layer of a chunk fits a
 /// level-2 cache. AMX tiles process 32 rows together. In bf16 with tiles, chunks are larger, because loading
-/// the weights for few rows would take longer than multiplying.
+/// the weights for few rows would take longer than multiplying. Only in f32 may chunks be smaller than
+/// `limit`; in other precisions, smaller chunks were not faster.
 inline ChunkSize chunkSize(Precision precision, int hidden = 1) {
     constexpr int kTileRows = 32;
     const bool tiles = precision != Precision::F32 && kernels::multipliesInTiles();
-    if (tiles && precision == Precision::BF16) return {2 * kChunkRows, kTileRows};
-    return {std::clamp(192 * 1024 / hidden, kChunkRows / 2, kChunkRows),
-            tiles ? kTileRows : kernels::rowGroup()};
+    if (tiles && precision == Precision::BF16) return {2 * kChunkRows, 2 * kChunkRows, kTileRows};
+    const int limit = std::clamp(192 * 1024 / hidden, kChunkRows / 2, kChunkRows);
+    return {limit, precision == Precision::F32 ? limit / 4 : limit, tiles ? kTileRows : kernels::rowGroup()};
 }
 
-/// Calls body(first, count) for chunks of whole groups, as equal as possible. The number of chunks is a
-/// multiple of the number of threads, if there are enough groups.
+/// Returns the first group of each chunk, then the number of groups. If chunks may be smaller than the limit,
+/// the last chunks are the smallest, so that no thread waits long for a slower thread. Otherwise chunks are
+/// as equal as possible, and the number of chunks is a multiple of the number of threads.
+inline std::vector<int> chunkStarts(int rows, ChunkSize size, int threads) {
+    const int groups = (rows + size.group - 1) / size.group;
+    std::vector<int> starts{0};
+    if (threads > 1 && size.least < size.limit) {
+        const int most = std::max(1, size.limit / size.group), least = std::max(1, size.least / size.group);
+        while (starts.back() < groups) {
+            const int left = groups - starts.back();
+            starts.push_back(starts.back() + std::min(left, std::clamp(left / (2 * threads), least, most)));
+        }
+        return starts;
+    }
+    const int needed = (rows + size.limit - 1) / size.limit;
+    const int chunks = std::min(groups, (needed + threads - 1) / threads * threads);
+    for (int c = 1; c <= chunks; ++c)
+        starts.push_back(static_cast<int>(static_cast<int64>(groups) * c / chunks));
+    return starts;
+}
+
+/// Calls body(first, count) for the chunks of `rows` rows. Each thread takes the next chunk when it has
+/// finished a chunk.
 template <class Body>
 void forEachChunk(int rows, ChunkSize size, const Body& body) {
-    const int group = size.group, groups = (rows + group - 1) / group;
     const int threads = std::max(1, cv::getNumThreads());
-    const int least = (rows + size.limit - 1) / size.limit;
-    const int chunks = std::min(groups, (least + threads - 1) / threads * threads);
-    parallelFor(
-        chunks,
-        [&](int c) {
-            const int first = static_cast<int>(static_cast<int64>(groups) * c / chunks) * group;
-            const int last =
-                std::min(rows, static_cast<int>(static_cast<int64>(groups) * (c + 1) / chunks) * group);
-            if (last > first) body(first, last - first);
-        },
-        1);
+    const std::vector<int> starts = chunkStarts(rows, size, threads);
+    const int chunks = static_cast<int>(starts.size()) - 1;
+    std::atomic<int> next{0};
+    const auto takeChunks = [&](int) {
+        for (int c = next++; c < chunks; c = next++)
+            body(starts[c] * size.group, std::min(rows, starts[c + 1] * size.group) - starts[c] * size.group);
+    };
+    parallelFor(std::min(chunks, threads), takeChunks, 1);
 }
 
 }  // namespace mpm::cpu

@@ -1,8 +1,12 @@
 // The encoder on the CPU: the suite for all devices, and guarantees that only the CPU gives.
+#include <algorithm>
 #include <cstdlib>
+#include <limits>
+#include <vector>
 
 #include <opencv2/core/utility.hpp>
 
+#include "mpm_layer/cpu/chunks.hpp"
 #include "mpm_layer/encoder/shared_weights.hpp"
 #include "mpm_layer/encoder_suite.hpp"
 #include "mpm_layer/kernels/common/buffer.hpp"
@@ -203,6 +207,36 @@ TEST(WrongUse, OfEncoders) {
     expectRefusal(
         [](E& e, M&, M&, S&) { e = makeEncoder(with([](auto& o) { o.rope = "half", o.imageTokens = 9; })); },
         "rotary");
+}
+
+// Together, chunks have all groups once, and no chunk exceeds the limit. The last chunks are the smallest if
+// chunks may be smaller than the limit; otherwise no two chunks differ by more than a group.
+TEST(Chunks, HaveAllGroupsOnce) {
+    for (const cpu::ChunkSize size :
+         {cpu::ChunkSize{96, 24, 6}, {48, 12, 12}, {96, 96, 12}, {192, 192, 32}}) {
+        for (int threads : {1, 2, 3, 16}) {
+            for (int rows : {0, 1, 6, 95, 580, 1028, 5000}) {
+                const int groups = (rows + size.group - 1) / size.group;
+                const bool shrinks = threads > 1 && size.least < size.limit;
+                const std::vector<int> starts = cpu::chunkStarts(rows, size, threads);
+                ASSERT_EQ(starts.front(), 0);
+                ASSERT_EQ(starts.back(), groups);
+                int most = 0, least = std::numeric_limits<int>::max();
+                for (size_t c = 1; c < starts.size(); ++c) {
+                    const int chunk = starts[c] - starts[c - 1];
+                    ASSERT_GT(chunk, 0);
+                    EXPECT_LE((chunk - 1) * size.group, size.limit);
+                    if (shrinks && c > 1) {
+                        EXPECT_LE(chunk, least);
+                    }
+                    most = std::max(most, chunk), least = std::min(least, chunk);
+                }
+                if (rows > 0 && !shrinks) {
+                    EXPECT_LE(most - least, 1);
+                }
+            }
+        }
+    }
 }
 
 }  // namespace
