@@ -32,12 +32,13 @@ inline ChunkSize chunkSize(Precision precision, int hidden = 1) {
 }
 
 /// Returns the first group of each chunk, then the number of groups. If chunks may be smaller than the limit,
-/// the last chunks are the smallest, so that no thread waits long for a slower thread. Otherwise chunks are
-/// as equal as possible, and the number of chunks is a multiple of the number of threads.
+/// and there are enough rows for a chunk of this limit for each thread, the last chunks are the smallest, so
+/// that no thread waits long for a slower thread. Otherwise chunks are as equal as possible, and the number
+/// of chunks is a multiple of the number of threads.
 inline std::vector<int> chunkStarts(int rows, ChunkSize size, int threads) {
     const int groups = (rows + size.group - 1) / size.group;
     std::vector<int> starts{0};
-    if (threads > 1 && size.least < size.limit) {
+    if (threads > 1 && size.least < size.limit && rows / size.limit >= threads) {
         const int most = std::max(1, size.limit / size.group), least = std::max(1, size.least / size.group);
         while (starts.back() < groups) {
             const int left = groups - starts.back();

@@ -210,14 +210,15 @@ TEST(WrongUse, OfEncoders) {
 }
 
 // Together, chunks have all groups once, and no chunk exceeds the limit. The last chunks are the smallest if
-// chunks may be smaller than the limit; otherwise no two chunks differ by more than a group.
+// chunks may be smaller than the limit and rows suffice for all threads; otherwise no two chunks differ by
+// more than a group.
 TEST(Chunks, HaveAllGroupsOnce) {
     for (const cpu::ChunkSize size :
          {cpu::ChunkSize{96, 24, 6}, {48, 12, 12}, {96, 96, 12}, {192, 192, 32}}) {
         for (int threads : {1, 2, 3, 16}) {
             for (int rows : {0, 1, 6, 95, 580, 1028, 5000}) {
                 const int groups = (rows + size.group - 1) / size.group;
-                const bool shrinks = threads > 1 && size.least < size.limit;
+                const bool shrinks = threads > 1 && size.least < size.limit && rows / size.limit >= threads;
                 const std::vector<int> starts = cpu::chunkStarts(rows, size, threads);
                 ASSERT_EQ(starts.front(), 0);
                 ASSERT_EQ(starts.back(), groups);
