@@ -24,7 +24,7 @@ constexpr const char* kInfoExamples = R"(Examples:
   mpm info model.onnx          encoder, size, parameters, GFLOPs, schedule, labels
   mpm info export.onnx         whether 'mpm convert' understands it, and why not
   mpm info default --json      for programs
-  mpm info model.onnx --precision i8    which layers would lose too much in int8 and stay in f32
+  mpm info model.onnx --precision i8    which layers would lose too much in int8 and do not run in it
 
 Exit status: 0 done, 2 wrong usage, 3 not a model.)";
 
@@ -112,7 +112,7 @@ std::string joinedList(const std::vector<std::string>& words, size_t most) {
     return words.size() > most ? text + ", ..." : text;
 }
 
-/// Returns the layers that a forward in the chosen precision still computes in f32.
+/// Returns the layers that a forward in int8 computes in another precision.
 std::vector<std::string> keptInF32(const std::string& path, const CommonOptions& common) {
     return orError<cv::Exception>(kFailed, "", [&] {
         pipeline::Network network = openNetwork(path, common);
@@ -183,7 +183,7 @@ void addInfo(CLI::App& app, Action& action) {
     const auto options = std::make_shared<InfoOptions>();
     verb->add_option("MODEL", options->model, "an ONNX file, or default")->required();
     verb->add_flag("--json", options->json, "for programs");
-    addParsed(*verb, "--precision", "also list the layers that would stay in f32", precisionForm(true),
+    addParsed(*verb, "--precision", "also list the layers that would not run in int8", precisionForm(true),
               options->common.precision, parsePrecision);
     addCommonOptions(*verb, options->common, false, false);
     verb->footer(kInfoExamples);

@@ -56,7 +56,7 @@ CpuEncoder::CpuEncoder(const EncoderConfig& config, const NamedWeights& weights,
 }
 
 Precision CpuEncoder::precisionOf(const NamedWeights& weights, const std::vector<std::string>& layers,
-                                  int depth) {
+                                  int depth, bool sensitive) {
     if (m_wanted != Precision::I8) return m_wanted;
     const auto losesTooMuch = [&](const std::string& layer) {
         const cv::Mat matrix = weights.matrix(layer + ".weight", depth, 0);
@@ -64,39 +64,40 @@ Precision CpuEncoder::precisionOf(const NamedWeights& weights, const std::vector
         return !(kernels::lossOfI8(matrix.ptr<float>(), columns, depth, columns) <= kLargestI8Loss);
     };
     const bool i8 = precision == Precision::I8 && std::none_of(layers.begin(), layers.end(), losesTooMuch);
-    if (i8) return Precision::I8;
+    if (i8 && !sensitive) return Precision::I8;
     m_keptInF32.insert(m_keptInF32.end(), layers.begin(), layers.end());
-    return Precision::F32;
+    return i8 && kernels::hasBf16() ? Precision::BF16 : Precision::F32;
 }
 
 Block CpuEncoder::packBlock(const EncoderConfig& config, const NamedWeights& weights,
                             const EncoderShape& shape, int number) {
     const std::string prefix = std::to_string(number) + ".";
-    const auto linear = [&](const std::string& name, int depth, int columns,
+    const bool early = number < config.int8From;
+    const auto linear = [&](const std::string& name, int depth, int columns, bool sensitive,
                             std::optional<float> least = std::nullopt) {
-        return Linear(weights, prefix + name, depth, columns, precisionOf(weights, {prefix + name}, depth),
-                      least);
+        return Linear(weights, prefix + name, depth, columns,
+                      precisionOf(weights, {prefix + name}, depth, sensitive), least);
     };
     Block block;
     block.norm1 = packNorm(weights, prefix + "norm1", m_dim);
-    block.qkv = linear("qkv", m_dim, 3 * inner);
+    block.qkv = linear("qkv", m_dim, 3 * inner, early);
     block.qNorm = packNorm(weights, prefix + "q_norm", headSize);
     block.kNorm = packNorm(weights, prefix + "k_norm", headSize);
     block.rotary = packRotary(weights, prefix, shape);
     block.attentionNorm = packNorm(weights, prefix + "attn_norm", inner);
-    block.projection = linear("proj", inner, m_dim);
+    block.projection = linear("proj", inner, m_dim, config.int8From > 0);
     block.scale1 = weights.vector(prefix + "ls1", m_dim);
     block.norm2 = packNorm(weights, prefix + "norm2", m_dim);
     const bool gated = weights.has(prefix + "gate.weight");
     std::vector<std::string> wide{prefix + "fc1"};
     if (gated) wide.push_back(prefix + "gate");
-    const Precision widePrecision = precisionOf(weights, wide, m_dim);
+    const Precision widePrecision = precisionOf(weights, wide, m_dim, early);
     block.fc1 = Linear(weights, prefix + "fc1", m_dim, 0, widePrecision);
     const int width = block.fc1.columns();
     if (gated) block.gate = Linear(weights, prefix + "gate", m_dim, width, widePrecision);
     block.mlpNorm = packNorm(weights, prefix + "mlp_norm", width);
     const bool activeLast = !gated && !block.mlpNorm.present;
-    block.fc2 = linear("fc2", width, m_dim, activeLast ? leastOf(config.activation) : std::nullopt);
+    block.fc2 = linear("fc2", width, m_dim, early, activeLast ? leastOf(config.activation) : std::nullopt);
     block.scale2 = weights.vector(prefix + "ls2", m_dim);
     return block;
 }

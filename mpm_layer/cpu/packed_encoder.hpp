@@ -44,7 +44,7 @@ public:
     float attentionScale = 0;
     /// For bf16 attention: a factor for each column of `qkv`, which includes attentionScale for queries.
     std::vector<float> qkvFactors;
-    Precision precision;  ///< of the attention, and of layers that do not stay in f32
+    Precision precision;  ///< of the attention, and of layers without a reason for another
 
     std::vector<std::string> keptInF32() const override { return m_keptInF32; }
 
@@ -52,8 +52,10 @@ private:
     Block packBlock(const EncoderConfig& config, const NamedWeights& weights, const EncoderShape& shape,
                     int number);
     /// Returns the precision of layers that read the same rows. Returns f32 instead of int8 if a layer loses
-    /// too much in int8, or if the configuration does not allow int8.
-    Precision precisionOf(const NamedWeights& weights, const std::vector<std::string>& layers, int depth);
+    /// too much in int8, or if the configuration does not allow int8. If the scores are sensitive to the
+    /// layers' errors, returns bf16 instead of int8, or f32 if the processor has no bf16.
+    Precision precisionOf(const NamedWeights& weights, const std::vector<std::string>& layers, int depth,
+                          bool sensitive);
 
     const Precision m_wanted;
     int m_dim = 0;

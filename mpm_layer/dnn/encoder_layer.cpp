@@ -103,6 +103,7 @@ EncoderConfig readConfig(const cv::dnn::LayerParams& params, const EncoderInputs
     config.globalBlocks = wholeAttributes(params, "global_blocks", 0, kMostBlocks);
     if (config.merges) config.method = methodFrom(textAttribute(params, "method", "mpm"));
     config.int8 = wholeAttribute(params, "int8", 1, 0, 1) == 1;
+    config.int8From = wholeAttribute(params, "int8_from", 0, 0, kMostBlocks);
     readChain(params, config);
     checkConfig(config);
     checkWeightNames({names.begin() + inputs.firstWeight, names.end()}, config);

@@ -20,8 +20,8 @@ class PackedEncoder {
 public:
     virtual ~PackedEncoder() = default;
     virtual int dim() const = 0;
-    /// Returns the layers that stay in f32 although the precision is int8, because their error in int8 would
-    /// be too large.
+    /// Returns the layers that run in f32 or bf16 although the precision is int8, because their error in int8
+    /// would be too large.
     virtual std::vector<std::string> keptInF32() const { return {}; }
 };
 

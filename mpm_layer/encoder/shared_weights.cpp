@@ -52,6 +52,7 @@ Digest digestOf(const Backend& backend, int deviceIndex, const EncoderConfig& co
                            config.heads,
                            config.dim,
                            config.int8,
+                           config.int8From,
                            static_cast<int>(config.activation),
                            static_cast<int>(config.rotary),
                            static_cast<int>(config.norm.kind),

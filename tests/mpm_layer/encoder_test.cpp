@@ -127,6 +127,28 @@ TEST(Encoder, WithoutInt8StaysInF32) {
     EXPECT_EQ(i8.report.keptInF32.size(), static_cast<size_t>(4 * encoder.config.blocks));
 }
 
+TEST(Encoder, KeepsEarlyBlocksAndProjectionsOutOfInt8) {
+    const EncoderOptions o = with([](auto&) {});
+    EncoderCase encoder = makeEncoder(o);
+    ASSERT_GT(encoder.config.blocks, 1);
+    const cv::Mat batch = makeBatch(o, 1, 24, 3);
+    const Ran f32 = run({"F32", Device::Cpu, Precision::F32, 0, false}, encoder, batch);
+    const auto errorFrom = [&](int block) {
+        encoder.config.int8From = block;
+        const Ran i8 = run({"I8", Device::Cpu, Precision::I8, 0, false}, encoder, batch);
+        std::vector<std::string> kept;
+        for (int b = 0; b < encoder.config.blocks; ++b)
+            for (const char* layer : {"qkv", "proj", "fc1", "fc2"})
+                if (b < block || (block > 0 && layer == std::string("proj")))
+                    kept.push_back(std::to_string(b) + "." + layer);
+        EXPECT_EQ(i8.report.keptInF32, kept);
+        return cv::norm(i8.outputs[0], f32.outputs[0]);
+    };
+    const double all = errorFrom(0), some = errorFrom(1), none = errorFrom(encoder.config.blocks);
+    EXPECT_LT(some, all);
+    EXPECT_LT(none, some);
+}
+
 // The numbers of tokens left change from image to image. In a second round over the same images, the encoder
 // must allocate no memory. On a single thread, because a thread of the pool allocates scratch memory when it
 // first gets work.

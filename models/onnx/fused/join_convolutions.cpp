@@ -30,7 +30,7 @@ public:
             }
         }
         keepPrecise();
-        keepNarrowEncoders();
+        limitInt8();
         if (any) m_graph.arrange();  // because a joined sum may add a value that a later node computes
     }
 
@@ -140,13 +140,22 @@ private:
         }
     }
 
-    // Keeps a detector's narrow encoders out of int8: int8 would change the scores by more than 0.05.
-    void keepNarrowEncoders() {
+    // Limits int8 in the encoders of detectors, because int8 would change the scores by more than 0.05.
+    // Narrow encoders do not run in int8. Others do not run in int8 in the first quarter of their blocks and
+    // in projections after attention: errors of these layers change the scores most.
+    void limitInt8() {
         constexpr int64_t kLeastWidth = 64;
         const auto selects = [](const Node& node) { return node.op == "MpmTopK"; };
         if (std::none_of(m_graph.nodes.begin(), m_graph.nodes.end(), selects)) return;
-        for (Node& node : m_graph.nodes)
-            if (node.op == "MpmEncoder" && widthOf(node) < kLeastWidth) node.set("int8", 0);
+        for (Node& node : m_graph.nodes) {
+            if (node.op != "MpmEncoder") continue;
+            const int64_t blocks = node.getInt("chain_blocks", node.getInt("blocks", 0));
+            if (widthOf(node) < kLeastWidth) {
+                node.set("int8", 0);
+            } else {
+                node.set("int8_from", (blocks + 3) / 4);
+            }
+        }
     }
 
     // Returns the number of channels of an encoder's tokens.

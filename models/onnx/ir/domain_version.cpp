@@ -42,7 +42,8 @@ bool isOfVersion3(const Node& node) {
     if (node.op == "MpmMaskedSoftmax") return node.input(1) == kAbsent;
     if (node.op == "MpmConvTranspose") return node.has("precision") || node.has("kernel");
     if (node.op == "MpmLinear") return node.has("activation") || node.has("precision");
-    return node.op == "MpmEncoder" && (node.has("int8") || node.has("method") || node.has("window"));
+    return node.op == "MpmEncoder" &&
+           (node.has("int8") || node.has("int8_from") || node.has("method") || node.has("window"));
 }
 
 }  // namespace

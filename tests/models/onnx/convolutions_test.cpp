@@ -1,6 +1,7 @@
 // Convolutions of a head that become MpmConv or MpmConvTranspose, and norms, activations and sums that become
 // parts of these operators.
 #include "heads_fixture.hpp"
+#include "models/onnx/fused/insert.hpp"
 #include "models/onnx/ir/rewrite.hpp"
 
 namespace {
@@ -63,6 +64,29 @@ TEST(OwnConvolutions, GiveTheDomainVersion3) {
     EXPECT_EQ(models::domainVersion(graph), 2);
     graph.nodes[0].set("precision", std::string("f32"));
     EXPECT_EQ(models::domainVersion(graph), 3);
+}
+
+// If a graph selects places by scores, int8 is limited in its encoders.
+TEST(OwnConvolutions, LimitInt8InDetectors) {
+    const auto encoder = [](int64_t width, int64_t blocks, bool selects) {
+        models::Graph graph;
+        const int x = graph.addValue("x"), y = graph.addValue("y");
+        const int weight = graph.addConstant("w", Tensor::floats({width, 3 * width}, 1));
+        graph.add("MpmEncoder", {x, weight}, y, "mpm")
+            .set("inputs", std::string("tokens 0.qkv.weight"))
+            .set("blocks", blocks);
+        if (selects) graph.add("MpmTopK", {y}, graph.addValue("z"), "mpm");
+        models::joinConvolutions(graph);
+        return graph.nodes.front();
+    };
+    EXPECT_EQ(encoder(64, 12, true).getInt("int8_from", 0), 3);
+    EXPECT_EQ(encoder(64, 10, true).getInt("int8_from", 0), 3);
+    EXPECT_EQ(encoder(64, 1, true).getInt("int8_from", 0), 1);
+    EXPECT_FALSE(encoder(64, 12, true).has("int8"));
+    EXPECT_EQ(encoder(63, 12, true).getInt("int8", 1), 0);
+    EXPECT_FALSE(encoder(63, 12, true).has("int8_from"));
+    EXPECT_FALSE(encoder(63, 12, false).has("int8"));
+    EXPECT_FALSE(encoder(64, 12, false).has("int8_from"));
 }
 
 // Files of version 3 of the domain do not store the zeros with which a large table of MpmEmbed begins. The
