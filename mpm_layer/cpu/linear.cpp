@@ -60,46 +60,63 @@ void RightColumns::multiply(const LeftRows& left, int row, int rows, const kerne
 }
 
 Linear::Linear(const float* weight, int depth, int columns, std::vector<float> bias, Precision precision,
-               std::optional<float> least)
+               std::optional<float> least, WeightBytes bytes)
     : m_depth(depth), m_columns(columns), m_precision(precision), m_least(least), m_bias(std::move(bias)) {
     if (precision == Precision::BF16) {
         m_weight.pairs = kernels::PackedWeightsBf16(weight, columns, depth, columns);
     } else if (precision == Precision::I8) {
         m_weight.quads = kernels::PackedWeightsI8(weight, columns, depth, columns, least);
+        addToBias(m_weight.quads.least());
+        if (bytes == WeightBytes::Two) {
+            const std::vector<float> errors = m_weight.quads.errorsOf(weight, columns);
+            m_errors = kernels::PackedWeightsI8(errors.data(), columns, depth, columns, least);
+            addToBias(m_errors.least());
+        }
     } else {
         m_weight.floats = kernels::PackedWeights(weight, columns, depth, columns);
     }
-    if (m_weight.quads.least().empty()) return;
-    m_bias.resize(columns, 0.0f);
-    std::transform(m_bias.begin(), m_bias.end(), m_weight.quads.least().begin(), m_bias.begin(),
-                   std::plus<>());
+}
+
+void Linear::addToBias(const std::vector<float>& values) {
+    if (values.empty()) return;
+    m_bias.resize(m_columns, 0.0f);
+    std::transform(m_bias.begin(), m_bias.end(), values.begin(), m_bias.begin(), std::plus<>());
 }
 
 Linear::Linear(const NamedWeights& weights, const std::string& name, int depth, int columns,
-               Precision precision, std::optional<float> least) {
+               Precision precision, std::optional<float> least, WeightBytes bytes) {
     const cv::Mat matrix = weights.matrix(name + ".weight", depth, columns);
     const int all = matrix.size[1];
     if (all < 1) CV_Error(cv::Error::StsBadArg, "mpm: weight " + name + ".weight must not be empty");
-    *this = Linear(matrix.ptr<float>(), depth, all, weights.vector(name + ".bias", all), precision, least);
+    *this =
+        Linear(matrix.ptr<float>(), depth, all, weights.vector(name + ".bias", all), precision, least, bytes);
 }
 
-kernels::Epilogue Linear::withBias(kernels::Epilogue epilogue) const {
+kernels::Epilogue Linear::completed(kernels::Epilogue epilogue, const LeftRows& rows) const {
     epilogue.bias = m_bias.empty() ? nullptr : m_bias.data();
+    if (m_errors.columns() == 0) return epilogue;
+    CV_Assert(epilogue.residual == nullptr);
+    static thread_local kernels::Buffer scratch;
+    epilogue.residualStride = kernels::paddedStride(m_columns);
+    float* const products = scratch.reserve(kernels::paddedSize(rows.count(), epilogue.residualStride));
+    kernels::productI8(rows.quads(), rows.stride(), rows.scales(), rows.count(), m_errors, {}, products,
+                       epilogue.residualStride);
+    epilogue.residual = products;
     return epilogue;
 }
 
 void Linear::apply(const LeftRows& rows, kernels::Epilogue epilogue, float* output,
                    size_t outputStride) const {
-    m_weight.multiply(rows, 0, rows.count(), withBias(epilogue), output, outputStride);
+    m_weight.multiply(rows, 0, rows.count(), completed(epilogue, rows), output, outputStride);
 }
 
 void Linear::apply(const LeftRows& rows, kernels::Epilogue epilogue, const kernels::PairRows& output) const {
     if (m_precision == Precision::BF16) {
-        kernels::productBf16(rows.pairs(), rows.stride(), rows.count(), m_weight.pairs, withBias(epilogue),
-                             output);
+        kernels::productBf16(rows.pairs(), rows.stride(), rows.count(), m_weight.pairs,
+                             completed(epilogue, rows), output);
     } else {
         kernels::productI8(rows.quads(), rows.stride(), rows.scales(), rows.count(), m_weight.quads,
-                           withBias(epilogue), output);
+                           completed(epilogue, rows), output);
     }
 }
 
@@ -130,7 +147,8 @@ void Linear::apply(const LeftRows& rows, kernels::Epilogue epilogue, LeftRows& o
 void Linear::apply(const float* rows, size_t stride, int count, kernels::Epilogue epilogue, float* output,
                    size_t outputStride) const {
     if (m_precision == Precision::F32) {
-        kernels::product(rows, stride, count, m_weight.floats, withBias(epilogue), output, outputStride);
+        epilogue.bias = m_bias.empty() ? nullptr : m_bias.data();
+        kernels::product(rows, stride, count, m_weight.floats, epilogue, output, outputStride);
         return;
     }
     static thread_local kernels::Buffer scratch;

@@ -81,6 +81,10 @@ struct RightColumns {
 /// weight is 50 times as large as the others loses 11 %.
 constexpr double kLargestI8Loss = 0.025;
 
+/// The bytes of a weight in int8. The second byte holds the rounding error of the first, so products take
+/// twice as long.
+enum class WeightBytes { One, Two };
+
 class Linear {
 public:
     Linear() = default;
@@ -88,10 +92,10 @@ public:
     /// @param bias a value for each column, or empty
     /// @param least if present, a lower bound of the input values
     Linear(const float* weight, int depth, int columns, std::vector<float> bias, Precision precision,
-           std::optional<float> least = std::nullopt);
+           std::optional<float> least = std::nullopt, WeightBytes bytes = WeightBytes::One);
     /// If `columns` is 0, the layer has all columns of the weight.
     Linear(const NamedWeights& weights, const std::string& name, int depth, int columns, Precision precision,
-           std::optional<float> least = std::nullopt);
+           std::optional<float> least = std::nullopt, WeightBytes bytes = WeightBytes::One);
 
     bool present() const { return m_columns != 0; }
     int depth() const { return m_depth; }
@@ -116,12 +120,15 @@ public:
                size_t outputStride) const;
 
 private:
-    kernels::Epilogue withBias(kernels::Epilogue epilogue) const;
+    /// Returns the epilogue with the bias and, if weights have two bytes, the product of the second bytes.
+    kernels::Epilogue completed(kernels::Epilogue epilogue, const LeftRows& rows) const;
+    void addToBias(const std::vector<float>& values);
 
     int m_depth = 0, m_columns = 0;
     Precision m_precision = Precision::F32;
     std::optional<float> m_least;
     RightColumns m_weight;
+    kernels::PackedWeightsI8 m_errors;  // the second bytes of the weights; may be empty
     std::vector<float> m_bias;
 };
 

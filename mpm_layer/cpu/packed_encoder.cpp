@@ -66,17 +66,21 @@ Precision CpuEncoder::precisionOf(const NamedWeights& weights, const std::vector
     const bool i8 = precision == Precision::I8 && std::none_of(layers.begin(), layers.end(), losesTooMuch);
     if (i8 && !sensitive) return Precision::I8;
     m_keptInF32.insert(m_keptInF32.end(), layers.begin(), layers.end());
-    return i8 && kernels::hasBf16() ? Precision::BF16 : Precision::F32;
+    if (!i8) return Precision::F32;
+    if (kernels::hasBf16()) return Precision::BF16;
+    // Without instructions for int8, two products in int8 take as long as a product in f32.
+    return kernels::hasI8() ? Precision::I8 : Precision::F32;
 }
 
 Block CpuEncoder::packBlock(const EncoderConfig& config, const NamedWeights& weights,
                             const EncoderShape& shape, int number) {
     const std::string prefix = std::to_string(number) + ".";
     const bool early = number < config.int8From;
+    const auto bytes = [](bool sensitive) { return sensitive ? WeightBytes::Two : WeightBytes::One; };
     const auto linear = [&](const std::string& name, int depth, int columns, bool sensitive,
                             std::optional<float> least = std::nullopt) {
         return Linear(weights, prefix + name, depth, columns,
-                      precisionOf(weights, {prefix + name}, depth, sensitive), least);
+                      precisionOf(weights, {prefix + name}, depth, sensitive), least, bytes(sensitive));
     };
     Block block;
     block.norm1 = packNorm(weights, prefix + "norm1", m_dim);
@@ -92,9 +96,11 @@ Block CpuEncoder::packBlock(const EncoderConfig& config, const NamedWeights& wei
     std::vector<std::string> wide{prefix + "fc1"};
     if (gated) wide.push_back(prefix + "gate");
     const Precision widePrecision = precisionOf(weights, wide, m_dim, early);
-    block.fc1 = Linear(weights, prefix + "fc1", m_dim, 0, widePrecision);
+    block.fc1 = Linear(weights, prefix + "fc1", m_dim, 0, widePrecision, std::nullopt, bytes(early));
     const int width = block.fc1.columns();
-    if (gated) block.gate = Linear(weights, prefix + "gate", m_dim, width, widePrecision);
+    if (gated)
+        block.gate =
+            Linear(weights, prefix + "gate", m_dim, width, widePrecision, std::nullopt, bytes(early));
     block.mlpNorm = packNorm(weights, prefix + "mlp_norm", width);
     const bool activeLast = !gated && !block.mlpNorm.present;
     block.fc2 = linear("fc2", width, m_dim, early, activeLast ? leastOf(config.activation) : std::nullopt);

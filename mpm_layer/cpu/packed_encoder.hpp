@@ -53,7 +53,8 @@ private:
                     int number);
     /// Returns the precision of layers that read the same rows. Returns f32 instead of int8 if a layer loses
     /// too much in int8, or if the configuration does not allow int8. If the scores are sensitive to the
-    /// layers' errors, returns bf16 instead of int8, or f32 if the processor has no bf16.
+    /// layers' errors, returns bf16 if the processor has it. If the result is int8, the weights of such
+    /// layers must have two bytes.
     Precision precisionOf(const NamedWeights& weights, const std::vector<std::string>& layers, int depth,
                           bool sensitive);
 

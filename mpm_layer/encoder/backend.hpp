@@ -20,8 +20,8 @@ class PackedEncoder {
 public:
     virtual ~PackedEncoder() = default;
     virtual int dim() const = 0;
-    /// Returns the layers that run in f32 or bf16 although the precision is int8, because their error in int8
-    /// would be too large.
+    /// Returns the layers that do not run in plain int8 although this is the precision, because their error
+    /// would be too large: they run in f32, bf16, or int8 with weights of two bytes.
     virtual std::vector<std::string> keptInF32() const { return {}; }
 };
 

@@ -34,7 +34,7 @@ struct EncoderConfig {
     float scale = 0;        ///< of attention; 0: 1 / sqrt(head size)
     Rotary rotary = Rotary::Interleaved;
     bool int8 = true;  ///< false: with precision i8, all layers stay in f32
-    /// The first block whose layers run in int8 with precision i8. If it is not 0, `proj` never does.
+    /// The first block whose layers run in plain int8 with precision i8. If it is not 0, `proj` never does.
     int int8From = 0;
     bool merges = true;  ///< false: the encoder of a decoder
     cv::Size grid;

@@ -7,6 +7,7 @@
 #include <opencv2/core/utility.hpp>
 
 #include "mpm_layer/cpu/chunks.hpp"
+#include "mpm_layer/cpu/linear.hpp"
 #include "mpm_layer/encoder/shared_weights.hpp"
 #include "mpm_layer/encoder_suite.hpp"
 #include "mpm_layer/kernels/common/buffer.hpp"
@@ -147,6 +148,40 @@ TEST(Encoder, KeepsEarlyBlocksAndProjectionsOutOfInt8) {
     const double all = errorFrom(0), some = errorFrom(1), none = errorFrom(encoder.config.blocks);
     EXPECT_LT(some, all);
     EXPECT_LT(none, some);
+}
+
+// Without `least`, rows are whole steps, so all of the error is that of the weights.
+TEST(Encoder, WeightsOfTwoBytesHaveSmallErrors) {
+    constexpr int kRows = 37, kDepth = 75, kColumns = 50;
+    cv::RNG rng(5);
+    cv::Mat rows(kRows, kDepth, CV_32F), weight(kDepth, kColumns, CV_32F), bias(1, kColumns, CV_32F);
+    rng.fill(weight, cv::RNG::NORMAL, 0, 1);
+    rng.fill(bias, cv::RNG::NORMAL, 0, 1);
+    kernels::Buffer memory, output;
+    const int steps = kernels::formOf(kernels::Finer::Left).left;
+    for (const std::optional<float> least : {std::optional<float>(), std::optional<float>(-4.0f)}) {
+        for (int r = 0; r < kRows; ++r)
+            for (int k = 0; k < kDepth; ++k)
+                rows.at<float>(r, k) =
+                    static_cast<float>(k == 0 ? steps : rng.uniform(least ? -4 : -steps, steps));
+        const auto errorOf = [&](cpu::WeightBytes bytes) {
+            const cpu::Linear layer(weight.ptr<float>(), kDepth, kColumns,
+                                    std::vector<float>(bias.begin<float>(), bias.end<float>()), Precision::I8,
+                                    least, bytes);
+            cpu::LeftRows left(memory, Precision::I8, kRows, kDepth, least);
+            for (int r = 0; r < kRows; ++r)
+                left.pack(r, rows.ptr<float>(r));
+            kernels::Epilogue epilogue;
+            epilogue.activation = kernels::Activation::Relu;
+            layer.apply(left, epilogue, output.reserve(kRows * kColumns), kColumns);
+            cv::Mat wanted = rows * weight + cv::repeat(bias, kRows, 1);
+            wanted = cv::max(wanted, 0);
+            return cv::norm(cv::Mat(kRows, kColumns, CV_32F, output.data()), wanted) / cv::norm(wanted);
+        };
+        const double one = errorOf(cpu::WeightBytes::One), two = errorOf(cpu::WeightBytes::Two);
+        EXPECT_GT(one, 1e-3);
+        EXPECT_LT(two, (least ? 0.8 : 0.02) * one);
+    }
 }
 
 // The numbers of tokens left change from image to image. In a second round over the same images, the encoder

@@ -100,7 +100,7 @@ struct Report {
     Times times;
     Device device = Device::Cpu;           ///< the device that ran, never Auto
     Precision precision = Precision::F32;  ///< the precision that ran, never Auto or AutoFast
-    std::vector<std::string> keptInF32;    ///< with I8: layers ("3.fc1") that did not run in int8
+    std::vector<std::string> keptInF32;    ///< with I8: layers ("3.fc1") not in plain int8, for accuracy
 };
 
 class EncoderControl;

@@ -74,6 +74,9 @@ public:
     /// Returns the product of the weights with a row in which every value is `least`; the caller must add
     /// this product. Empty if `least` is not set.
     const std::vector<float>& least() const { return m_least; }
+    /// Returns the rounding errors of the weights: the weights that were packed, minus their quantised
+    /// values. The arguments must be those of the constructor.
+    std::vector<float> errorsOf(const float* weights, size_t stride) const;
 
     /// Makes room for another operand. The caller must then call setColumns().
     void reshape(int depth, int columns);

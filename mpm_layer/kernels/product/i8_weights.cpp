@@ -84,6 +84,17 @@ PackedWeightsI8::PackedWeightsI8(const float* weights, size_t stride, int depth,
     }
 }
 
+std::vector<float> PackedWeightsI8::errorsOf(const float* weights, size_t stride) const {
+    std::vector<float> errors(static_cast<size_t>(depth()) * columns());
+    for (int k = 0; k < depth(); ++k) {
+        const float* row = weights + k * stride;
+        float* to = &errors[static_cast<size_t>(k) * columns()];
+        for (int n = 0; n < columns(); ++n)
+            to[n] = row[n] - m_scales[n] * wholeSteps(row[n], 1.0f / m_scales[n]);
+    }
+    return errors;
+}
+
 double lossOfI8(const float* weights, size_t stride, int depth, int columns) {
     constexpr double kInfinite = std::numeric_limits<double>::infinity();
     if (depth > kLargestI8Depth) return kInfinite;
