@@ -1,4 +1,4 @@
-// Attention of a whole batch. A thread's task is a panel of queries of a single head, in an image or window.
+// Attention of a whole batch. A task computes a panel: consecutive queries of a head, in an image or window.
 #pragma once
 
 #include <vector>
@@ -14,8 +14,8 @@ namespace mpm::cpu {
 
 enum class HeadPart { Queries, Keys, Values };
 
-/// Returns the precision of products in attention. Int8 encoders use bf16 if the processor has matrix tiles,
-/// because bf16 is then faster than int8, whose sums must be scaled.
+/// Returns the precision of products in attention. If the processor has matrix tiles, int8 encoders use bf16
+/// in attention. With tiles, bf16 is faster than int8, because sums of int8 products must be scaled.
 Precision attentionPrecision(const CpuEncoder& encoder);
 /// The form in which attention reads values: pairs in bf16; quads in int8 if kernels::takesValueQuads(); else
 /// floats.
@@ -24,8 +24,8 @@ ValueForm valueForm(Precision precision);
 /// Whether pairs of values are packed as columns, for products in tiles.
 bool takesValuesAsColumns(Precision precision, int headSize);
 
-/// How bf16 attention reads a row: a head's queries and keys begin a word; the values of all heads follow
-/// each other without gaps.
+/// The layout of a row for bf16 attention: queries, keys, then values. The query and the key of each head
+/// begin in a new word (pair). The values of all heads follow each other without gaps.
 struct PairRow {
     explicit PairRow(const CpuEncoder& encoder);
 
@@ -41,11 +41,12 @@ struct PairRow {
     float queryFactor;
 };
 
-/// Queries, keys and values of the rows of a batch. The place of a row is the number of its key (see Span).
-/// If attention reads values as floats, the rows of each head are together, so that repeated reads need few
-/// cache lines and pages. If attention reads quads, the heads of a row are side by side, as the product
-/// writes them. If attention reads pairs, the rows are PairRows: half as large as floats, because the rows of
-/// an image are usually larger than a level-2 cache. For AMX tiles, the same piece of all rows is together.
+/// Queries, keys and values of the rows of a batch. The index of a row is the number of its key (see Span).
+/// The layout depends on the ValueForm. Floats: the rows of each head follow each other, so that repeated
+/// reads need few cache lines and pages. Quads: the heads of a row are side by side, as the product writes
+/// them. Pairs: each row is a PairRow. Pairs need half the memory of floats; the rows of an image in floats
+/// usually do not fit a level-2 cache. For AMX tiles, pairs are stored piece by piece: the first piece of all
+/// rows, then the second.
 class HeadRows {
 public:
     /// Places the rows in `memory`, whose contents are lost.
@@ -107,8 +108,8 @@ private:
 struct AttentionScratch {
     kernels::Buffer keys;       // quads: [rows][heads * quads of a head's key]
     kernels::Buffer keyScales;  // scales of quads: [heads][rows]
-    kernels::Buffer values;  // pairs or quads of tokens, [words][inner], or pairs as columns, [inner][words]
-    kernels::Buffer valueSteps;  // biases and inverses of quads: [2][heads][rows]
+    kernels::Buffer values;  // quads or pairs of tokens: [words][inner]; or pairs as columns: [inner][words]
+    kernels::Buffer valueSteps;  // for quads, members of ValueStep (bias, inverse): [2][heads][rows]
 };
 
 class Attention {

@@ -71,8 +71,8 @@ void Batch::place() {
     m_rowData.positions.assign(m_rows, -1);
 }
 
-// Returns the row of the input that was row `row` of a window before any merge. In the input, the special
-// rows of all windows are in front.
+// Returns which row of the input is row `row` of a window. `row` counts the window's rows before any merge.
+// In the input, the special rows of all windows of an image come before its image tokens.
 int Batch::inputRow(int window, int row) const {
     const int w = windowOfImage(window), count = m_windows.count(), start = window / count * inputRows(),
               token = row - m_special;
@@ -278,8 +278,8 @@ void Batch::mergeRowData(int window, const Clusters& clusters, int first, Rows& 
     for (int c = 0; c < clusters.count(); ++c) {
         const int* members = clusters.members(c);
         const int to = first + m_special + c;
-        // Members need not be in the order of their representatives, so the position of the cluster's
-        // representative is the lowest of all positions.
+        // The position of a cluster's representative is the lowest position of all members. The first member
+        // may have a higher position, so the loop compares all members.
         float size = 0;
         int position = m_rowData.positions[special + members[0]];
         for (int m = 0; m < clusters.size(c); ++m) {
@@ -291,8 +291,8 @@ void Batch::mergeRowData(int window, const Clusters& clusters, int first, Rows& 
     }
 }
 
-// Computes each row's key bias: the mean over all image tokens that the row represents. Does not average the
-// means of earlier stages, because an input map does not show by which stages it was made.
+// Computes each row's key bias: the mean over all image tokens that the row represents. Averages the biases
+// of the input, not the means of earlier stages, because an input map does not show the stages that made it.
 void Batch::meanKeyBias(int number, Rows& merged) const {
     const Window& window = m_places[number];
     const auto given = [&](int row) { return m_givenKeyBias[inputRow(number, row)]; };

@@ -20,8 +20,8 @@ struct Window {
     MergeMap composed;  ///< cluster of each input token of the window
 };
 
-/// Rows that attend to each other in a block. Keys and rows are numbered separately, because keys of padding
-/// follow the keys of a window's rows.
+/// Rows that attend to each other in a block. Keys have other numbers than rows, because the keys of a window
+/// include keys of padding, and padding has no rows.
 struct Span {
     int first, rows;
     int firstKey, keys;
@@ -63,15 +63,15 @@ public:
     std::vector<Span> imageSpans() const;
     std::vector<Span> windowSpans(bool padded) const;
 
-    /// Splits maps of images into maps of windows. Tokens of an image are numbered as in reports. Throws if a
-    /// map has another length or joins tokens of two windows.
+    /// Splits maps of images into maps of windows. `maps` number the tokens of an image as reports do. Throws
+    /// if a map has another length or joins tokens of two windows.
     std::vector<MergeMap> byWindow(const std::vector<MergeMap>& maps, int block) const;
     /// Merges the rows: `maps` has a map for each window.
     void apply(const std::vector<MergeMap>& maps, Mean mean, int block);
 
     /// Returns the row of the input for each row of the batch. Must be called before any merge.
     std::vector<int> chosenRows() const;
-    /// Returns, for each row of the input, the row that represents it now.
+    /// Returns, for each row of the input, the row of the batch that now represents this input row.
     std::vector<int> restored() const;
     std::vector<ImageReport> takeReport();
 

@@ -14,15 +14,15 @@ namespace mpm::cpu {
 constexpr int kChunkRows = 96;
 
 /// `limit` and `least`: the largest and the smallest number of rows of a chunk. `group`: the number of rows
-/// of a group. A chunk has whole groups.
+/// that a product computes together. A chunk consists of whole groups.
 struct ChunkSize {
     int limit, least, group;
 };
 
 /// Returns the size of chunks for products in this precision, so that the hidden layer of a chunk fits a
 /// level-2 cache. AMX tiles process 32 rows together. In bf16 with tiles, chunks are larger, because loading
-/// the weights for few rows would take longer than multiplying. Only in f32 may chunks be smaller than
-/// `limit`; in other precisions, smaller chunks were not faster.
+/// the weights for few rows would take longer than multiplying. In f32, chunks may be smaller than `limit`.
+/// In other precisions, smaller chunks were not faster.
 inline ChunkSize chunkSize(Precision precision, int hidden = 1) {
     constexpr int kTileRows = 32;
     const bool tiles = precision != Precision::F32 && kernels::multipliesInTiles();
@@ -31,10 +31,10 @@ inline ChunkSize chunkSize(Precision precision, int hidden = 1) {
     return {limit, precision == Precision::F32 ? limit / 4 : limit, tiles ? kTileRows : kernels::rowGroup()};
 }
 
-/// Returns the first group of each chunk, then the number of groups. If chunks may be smaller than the limit,
-/// and there are enough rows for a chunk of this limit for each thread, the last chunks are the smallest, so
-/// that no thread waits long for a slower thread. Otherwise chunks are as equal as possible, and the number
-/// of chunks is a multiple of the number of threads.
+/// Returns the first group of each chunk, then the number of groups. If `least` is below `limit`, and each
+/// thread can get a chunk of `limit` rows, the chunks become smaller towards the end. Then no thread waits
+/// long for the last chunk of a slower thread. Otherwise the chunks are as equal as possible. If there are
+/// enough groups, the number of these equal chunks is a multiple of the number of threads.
 inline std::vector<int> chunkStarts(int rows, ChunkSize size, int threads) {
     const int groups = (rows + size.group - 1) / size.group;
     std::vector<int> starts{0};

@@ -57,7 +57,7 @@ inline void packColumns(const ColumnOperand& right, int first, int columns,
 }
 
 /// Multiplies a tile of `right`, which begins at column `first`, with all rows of `left`. Calls use(piece,
-/// products); every piece but the last has a multiple of `unit` rows.
+/// products) for each piece of the result. Each piece except the last has a multiple of `unit` rows.
 template <class Use>
 void multiplyTile(const LeftRows& left, const ColumnOperand& right, int first, int unit, const Use& use) {
     constexpr int kTileRows = 32;  // products read whole groups and whole tiles of rows

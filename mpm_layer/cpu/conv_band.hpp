@@ -1,4 +1,5 @@
 // A band of an image's rows, stored as cells (cells.hpp): the input for a few output rows of a convolution.
+// A plane has the cells of 1, 2 or 4 neighbouring channels: as many channels as a cell has values.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ public:
     int inputRows() const { return (m_bandRows - 1) * m_strideY + m_reachY; }
     int strideX() const { return m_strideX; }
     int strideY() const { return m_strideY; }
-    int phase() const { return m_phase; }  ///< cells of a sequence in a row of cells
-    size_t row() const { return m_row; }   ///< cells of a row
+    int phase() const { return m_phase; }  ///< number of cells of a sequence
+    size_t row() const { return m_row; }   ///< number of cells of a row
     size_t plane() const { return inputRows() * m_row; }
     const std::vector<std::ptrdiff_t>& taps() const { return m_taps; }
     /// Returns the index of the cell that output (y, x) of a band reads at the first tap.

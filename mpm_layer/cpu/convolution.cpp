@@ -13,7 +13,7 @@ namespace {
 constexpr int kFewOuts = 4;       // fewer outputs per group of channels would not fill a row group
 constexpr int kCellsOfTile = 16;  // cells along the depth of a tile, if products use tiles
 constexpr size_t kTileBytes = size_t{1} << 20, kRowBytes = size_t{1} << 19;
-// The depth of a block: so small that the panels of a tile and some rows of weights fit the level-2 cache.
+// The depth of a block, in cells. The panels of a tile and some rows of weights then fit the level-2 cache.
 constexpr int kBlockCells = 576;
 constexpr size_t kMostPanels = 16;
 constexpr int kRows = 96;  // a multiple of row groups and of tiles
@@ -181,7 +181,7 @@ private:
         }
     }
 
-    // Multiplies a block. The output already has the sum of the earlier blocks.
+    // Multiplies `rows` rows of a block, and adds the products to the sums of earlier blocks in the output.
     void finish(const Tile& tile, const Task& task, const ConvBlock& block, int row, int rows,
                 int first) const {
         const bool begins = &block == &m_weights.blocks().front(),
@@ -275,8 +275,8 @@ void ConvWeights::pack(const float* weights, const ConvShape& shape) {
     const int planes = (channels + values - 1) / values, blockPlanes = blockPlanesOf(shape, planes);
     int cells = checkedProduct<int>(planes, taps);
     if (m_precision != Precision::F32 && kernels::multipliesInTiles()) cells = roundUp(cells, kCellsOfTile);
-    // Products read whole groups and tiles of rows for each group of channels, and so may read behind the
-    // last row. Adds rows for these reads.
+    // For each group of channels, products read whole row groups and whole tiles, so they may read behind
+    // the last row of weights. Adds rows for these reads.
     const int rows = shape.groups > 1 ? checkedSum<int>(shape.outs, kRows) : shape.outs;
     for (int first = 0; first < planes; first += blockPlanes) {
         const int firstCell = first * taps;  // fits: part of a row

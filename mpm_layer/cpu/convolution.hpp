@@ -45,10 +45,10 @@ bool losesTooMuch(const float* weights, int outs, int depth);
 class WinogradWeights;
 
 /// A part of the depth of a convolution, and the weights of this part. The weights are stored without gaps,
-/// so that the processor's prefetchers can follow the product.
+/// so that the processor can prefetch the weights that the product reads next.
 struct ConvBlock {
     int firstPlane, planes;
-    int cells;  ///< cells of a row; in the last block, with the zeros that complete tiles
+    int cells;  ///< cells of a row of weights; in the last block, also the zeros that complete a tile
     kernels::Buffer memory;
     std::optional<LeftRows> rows;
 };
@@ -56,12 +56,12 @@ struct ConvBlock {
 /// Kept: the weights passed to ConvWeights remain valid as long as the ConvWeights object is used.
 enum class Source { Temporary, Kept };
 
-/// Weights in the order of the cells that they multiply. If the source is Kept and suitsWinograd() is true,
-/// has the transforms of the weights in f32 instead.
+/// The weights of a convolution, in the order of the cells that are multiplied by the weights. If the source
+/// is Kept and suitsWinograd() is true, the object has Winograd's transforms of the weights instead, in f32.
 class ConvWeights {
 public:
-    /// weights[outs][channels of a group][taps]. The precision becomes f32 if int8 would lose too much, or if
-    /// a group has few outputs.
+    /// weights[outs][channels of a group][taps]. The precision becomes f32 if int8 would lose too much
+    /// accuracy (losesTooMuch), or if a group has few outputs.
     ConvWeights(const float* weights, const ConvShape& shape, Precision precision,
                 Source source = Source::Temporary);
 

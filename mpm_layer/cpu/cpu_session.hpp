@@ -36,13 +36,14 @@ protected:
     /// Begins a block whose rows attend within `spans`. Must be called before projectIn().
     void beginHeads(std::vector<Span> spans);
     bool isGlobal(int block) const { return m_config.isGlobal(m_config.firstBlock + block); }
-    /// Compute parts of a block for some rows, each row independently. projectIn() computes queries, keys and
-    /// values. projectOut() adds the output of attention to the rows, feed() adds the output of the MLP.
+    /// These functions compute a part of a block for `count` rows from row `first`, each row independently.
+    /// projectIn() computes queries, keys and values. projectOut() adds the output of attention to the rows,
+    /// feed() adds the output of the MLP.
     void projectIn(int block, int first, int count);
     void projectOut(int block, int first, int count);
     void feed(int block, int first, int count);
-    /// Calls visit(window, number, row) for each row of padding in the windows of an image. `number` counts
-    /// the padding of the window, from 0. `row` has queries, keys and values.
+    /// Calls visit(window, number, row) for each row of padding in the windows of an image. `number`:
+    /// index of the row among the window's padding, from 0. `row` has queries, keys and values.
     void eachPadding(int block, const std::function<void(int, int, const float*)>& visit) const;
     /// Returns the memory for the output of attention: rows with their heads side by side.
     float* attendedRows(size_t& stride);

@@ -11,7 +11,8 @@
 namespace mpm::cpu {
 namespace {
 
-// The products of a part. They should fit the level-3 cache, but each part must read all pixels again.
+// The largest number of products of a part. The products should fit the level-3 cache. Smaller parts would be
+// slower, because each part reads all pixels again.
 constexpr size_t kPartProducts = size_t{1} << 22;
 
 // Enlarges the products of an output channel, and sums them.
@@ -57,7 +58,7 @@ public:
     }
 
 private:
-    // For each small row: sums the enlarged and shifted products with a row of the kernel.
+    // For each row of the small image: enlarges, shifts and adds the products with a row of the kernel.
     void sumColumns(const float* products, float* lines, float* enlarged) const {
         const size_t image = static_cast<size_t>(m_from.rows) * m_from.columns;
         std::fill_n(lines, static_cast<size_t>(m_from.rows) * m_width, 0.f);

@@ -1,8 +1,8 @@
 // A convolution of images that are first enlarged bilinearly.
 //
-// Enlarging is linear, so it may come after the products: the small image is multiplied by each element of
-// the kernel, the results are enlarged, shifted by the place of the element, and summed. An image that is
-// enlarged to twice its rows and columns needs a quarter of the products.
+// Enlarging is linear, so the products may come first. The class multiplies the small image by each element
+// of the kernel, enlarges each result, shifts the result by the element's place in the kernel, and adds all
+// results. If an image is enlarged to twice its rows and columns, this order needs a quarter of the products.
 #pragma once
 
 #include <vector>
@@ -23,7 +23,7 @@ public:
     EnlargedConvolution(const float* weights, const ConvShape& shape, const Enlarging& from,
                         Precision precision);
 
-    /// The precision is f32 if some weights would lose too much in int8.
+    /// Returns f32 if some weights would lose too much accuracy in int8.
     Precision precision() const;
     bool fits(const ConvShape& shape, const Enlarging& from) const;
     /// Computes output = end(convolution of the enlarged images). Runs on OpenCV's threads; the bits depend

@@ -29,7 +29,7 @@ public:
     LeftRows(kernels::Buffer& memory, Precision precision, int count, int width,
              std::optional<float> least = std::nullopt, kernels::Finer finer = kernels::Finer::Left);
 
-    /// Calls write(row), which must write row `r` as f32, and converts the row.
+    /// Calls write(row), which must write row `r` as f32. Then converts the row to the precision.
     template <class Write>
     void fill(int r, const Write& write) {
         float* row = m_precision == Precision::F32 ? m_data + r * m_stride : m_row;
@@ -81,8 +81,8 @@ struct RightColumns {
 /// weight is 50 times as large as the others loses 11 %.
 constexpr double kLargestI8Loss = 0.025;
 
-/// The bytes of a weight in int8. The second byte holds the rounding error of the first, so products take
-/// twice as long.
+/// The number of bytes of a weight in int8. The second byte holds the rounding error of the first byte. A
+/// layer with two bytes computes two products, so it takes twice as long.
 enum class WeightBytes { One, Two };
 
 class Linear {
@@ -100,7 +100,7 @@ public:
     bool present() const { return m_columns != 0; }
     int depth() const { return m_depth; }
     int columns() const { return m_columns; }
-    /// Returns the precision of the input rows. If the layer would lose too much in int8, this is f32.
+    /// Returns the precision of the weights and of the input rows.
     Precision precision() const { return m_precision; }
     std::optional<float> least() const { return m_least; }
 
@@ -111,11 +111,11 @@ public:
         return m_precision == Precision::BF16 ||
                (m_precision == Precision::I8 && kernels::productI8WritesPairs(m_depth));
     }
-    /// Like the function above, but writes rows of pairs. writesPairs() must be true.
+    /// Like the first apply(), but writes rows of pairs. writesPairs() must be true.
     void apply(const LeftRows& rows, kernels::Epilogue epilogue, const kernels::PairRows& output) const;
-    /// Like the first function, but writes rows for the next layer.
+    /// Like the first apply(), but writes rows for the next layer.
     void apply(const LeftRows& rows, kernels::Epilogue epilogue, LeftRows& output) const;
-    /// Like the first function, for f32 rows. Memory must be readable to the end of the last row group.
+    /// Like the first apply(), for f32 rows. Memory must be readable to the end of the last row group.
     void apply(const float* rows, size_t stride, int count, kernels::Epilogue epilogue, float* output,
                size_t outputStride) const;
 

@@ -68,7 +68,7 @@ Precision CpuEncoder::precisionOf(const NamedWeights& weights, const std::vector
     m_keptInF32.insert(m_keptInF32.end(), layers.begin(), layers.end());
     if (!i8) return Precision::F32;
     if (kernels::hasBf16()) return Precision::BF16;
-    // Without instructions for int8, two products in int8 take as long as a product in f32.
+    // A sensitive layer needs two int8 products. Without int8 instructions, an f32 product takes as long.
     return kernels::hasI8() ? Precision::I8 : Precision::F32;
 }
 

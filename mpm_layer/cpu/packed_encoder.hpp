@@ -1,4 +1,4 @@
-// Weights of an encoder in the layout of the processor's kernels; their sizes are checked.
+// Weights of an encoder in the layout of the processor's kernels. The constructor checks the weights' sizes.
 #pragma once
 
 #include <vector>
@@ -42,19 +42,19 @@ public:
     Norm finalNorm;
     int heads = 0, headSize = 0, inner = 0, hidden = 0;  ///< inner = heads * headSize
     float attentionScale = 0;
-    /// For bf16 attention: a factor for each column of `qkv`, which includes attentionScale for queries.
+    /// For bf16 attention: a factor for each column of `qkv`: attentionScale * kLog2E for queries, else 1.
     std::vector<float> qkvFactors;
-    Precision precision;  ///< of the attention, and of layers without a reason for another
+    Precision precision;  ///< the usual precision; attentionPrecision() and precisionOf() make exceptions
 
     std::vector<std::string> keptInF32() const override { return m_keptInF32; }
 
 private:
     Block packBlock(const EncoderConfig& config, const NamedWeights& weights, const EncoderShape& shape,
                     int number);
-    /// Returns the precision of layers that read the same rows. Returns f32 instead of int8 if a layer loses
-    /// too much in int8, or if the configuration does not allow int8. If the scores are sensitive to the
-    /// layers' errors, returns bf16 if the processor has it. If the result is int8, the weights of such
-    /// layers must have two bytes.
+    /// Returns the common precision of layers that read the same rows. Returns f32 instead of int8 if a layer
+    /// loses too much accuracy in int8, or if the configuration does not allow int8. `sensitive`: plain int8
+    /// in these layers would change the scores too much, so the function returns bf16 if the processor has
+    /// bf16. If the result is int8 nevertheless, the weights of these layers must have two bytes.
     Precision precisionOf(const NamedWeights& weights, const std::vector<std::string>& layers, int depth,
                           bool sensitive);
 

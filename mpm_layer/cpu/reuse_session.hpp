@@ -1,4 +1,4 @@
-// A forward of only the rows that are computed again. These rows attend to all rows in their stream's memory.
+// A forward that computes only some rows again. These rows attend to all rows in their stream's memory.
 #pragma once
 
 #include <memory>
@@ -39,8 +39,8 @@ public:
                 float* output, size_t outputStride) const;
 
 private:
-    // The index of a row among the keys of a block, and among the values. Kernels read the values of several
-    // rows together. So each span's values begin at a multiple of this number of rows.
+    // The index of a row among the keys of a block, and its index among the values. The two differ: kernels
+    // read the values of several rows together, so each span's values begin at a multiple of this number.
     struct Place {
         int key, value;
     };

@@ -181,7 +181,7 @@ void TokenMemory::keepKey(const Block& block, const KeyAndValue& row, int to) {
     }
 }
 
-// Values are halves of words; the other halves are values of the neighbouring token.
+// Writes each value of the row to one half of a word. The other half has the neighbouring token's value.
 void TokenMemory::keepPairs(const Block& block, const kernels::ConstPairRows& keys,
                             const kernels::ConstPairRows& values, const Place& to) {
     constexpr int kPiece = kernels::kPiecePairs;

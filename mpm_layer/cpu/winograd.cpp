@@ -22,8 +22,8 @@ constexpr int kBlockChannels = 512;  // channels of a block; factors of a task f
 constexpr int kSumRows = 96;         // rows of weights; their sums fit the level-2 cache
 constexpr int kLeastRows = 48;       // smallest number of rows of weights of a task
 constexpr int kLanes = 16;           // floats of the widest vector
-// An output, and all values from which it is computed, are at most this many times as large as the sum of
-// absolute products in the convolution. This shows which pixels cannot overflow.
+// Outputs and intermediate values are at most this many times as large as the sum of the absolute products of
+// the convolution. WinogradWeights::largestPixel() follows from this limit.
 constexpr float kGrowth = 4096;
 
 int tilesOf(const ConvAxis& axis) {
@@ -237,7 +237,7 @@ private:
         const Winograd& m_all;
         const ConvShape& m_shape;
         const int m_sumRows;
-        const size_t m_sumStride;  ///< not a multiple of a large power of two, because of the caches
+        const size_t m_sumStride;  ///< not a multiple of a large power of two, to use all sets of the caches
         int m_image = 0, m_columns = 0;
         std::vector<Run> m_runs;
         std::vector<kernels::PackedWeights> m_factors;
@@ -257,9 +257,9 @@ private:
 }  // namespace
 
 bool suitsWinograd(const ConvShape& shape, Precision precision) {
-    // With fewer channels or tiles, the products that are saved take less time than the transforms. Fewer
-    // tiles than two panels have columns would leave too many columns empty. Products in bf16 take less time,
-    // so more tiles are needed.
+    // If there are fewer channels or tiles, the transforms take longer than the products that they save. If
+    // there are fewer tiles than columns in two panels, too many columns stay empty. Products in bf16 take
+    // less time, so Winograd's transforms need more tiles to be faster.
     constexpr int kLeastChannels = 16, kLeastTilesBf16 = 256;
     constexpr std::int64_t kLeastWeights = 32 * 32;
     const bool half = precision == Precision::BF16;

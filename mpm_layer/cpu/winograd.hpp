@@ -18,7 +18,7 @@ public:
     const LeftRows& rows() const {
         return *m_rows;
     }  ///< row k * outs + out has factor k of output channel `out`
-    /// The largest absolute value of pixels whose transforms cannot overflow; 0 if a weight is not finite.
+    /// If no pixel has a larger absolute value, no result overflows. 0 if a weight is not finite.
     float largestPixel() const { return m_largestPixel; }
 
 private:

@@ -1,5 +1,5 @@
-// A stream, with the memory of the largest forward that has run on it. Executors are kept for the next
-// session, so that later forwards allocate no memory.
+// An executor is a CUDA stream, with the memory of the largest forward that has run on the stream. Executors
+// are kept for the next session, so that later forwards allocate no memory.
 #pragma once
 
 #include <memory>

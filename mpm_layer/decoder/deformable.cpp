@@ -12,8 +12,8 @@ namespace {
 
 // A tile has enough samples to fill vectors, but so few that their corners fit a level-1 cache.
 constexpr int kTileSamples = 256, kMostTileQueries = 64;
-// Tiles of a parallel task. Neighbouring queries sample the same part of a level, so a thread computes
-// several.
+// The number of tiles of a parallel task. Neighbouring queries sample the same part of a level, so a thread
+// computes several neighbouring tiles.
 constexpr int kQueryGrain = 16;
 // At most this many elements of heads are packed at a time.
 constexpr size_t kTogether = size_t{400} << 10;

@@ -31,7 +31,7 @@ public:
     void run(const Image& image) const;
 
 private:
-    /// For each sample of each query, the reference point in pixels; the sample's offset is added to it.
+    /// For each sample of each query: the reference point in pixels, to which the kernel adds the offset.
     struct Places {
         kernels::Buffer x, y;
     };
@@ -56,7 +56,7 @@ private:
     int m_positions = 0;  ///< number of positions of all levels
     int m_packed = 0;     ///< elements of a head, with zeros around the levels
     std::vector<Line> m_lines;
-    // The size and place of the level of each sample of a tile.
+    // For each sample of a tile: the size of the sample's level, and the level's place in the packed values.
     std::vector<float> m_columns, m_rows;
     std::vector<std::int32_t> m_pitch, m_start;
 };
@@ -64,7 +64,7 @@ private:
 struct GridSampling {
     bool nearest = false;       ///< false: bilinear
     bool border = false;        ///< places outside the map read the nearest pixel instead of 0
-    bool alignCorners = false;  ///< true: -1 and 1 are centres of pixels; false: edges of the map
+    bool alignCorners = false;  ///< true: -1 and 1 are centres of the outer pixels; false: the map's edges
 };
 
 /// Samples an image: map [channels, size], grid [points, x and y in -1..1], out [channels, points]. If a

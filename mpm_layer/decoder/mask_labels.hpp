@@ -35,7 +35,7 @@ private:
     };
     struct Columns {
         kernels::Runs runs;
-        std::vector<int> sources;  ///< with sigmoid_first: columns of the masks, to which `runs` refers
+        std::vector<int> sources;  ///< with sigmoid_first: the columns of the masks that `runs` indexes
     };
     struct Scratch;
 

@@ -1,5 +1,5 @@
-// Content-aware token sharing: the four patches of a superpatch share a token if a policy network finds a
-// single class there.
+// Content-aware token sharing: the four patches of a superpatch share a token if a policy network predicts
+// that all four show the same class.
 #pragma once
 
 #include <mutex>
@@ -34,7 +34,7 @@ namespace decoder {
 /// Returns channel 1 minus channel 0 of `policy` [2, superpatches].
 std::vector<float> policyScores(const float* policy, int superpatches);
 
-/// Returns the `count` superpatches with the highest scores, in ascending order; the lowest index wins ties.
+/// Returns the indices of the `count` highest scores, in ascending order; the lowest index wins ties.
 /// NaN is below all numbers.
 std::vector<int> sharedSuperpatches(const std::vector<float>& scores, int count);
 

@@ -16,8 +16,8 @@ public:
     void run(const float* from, float* to) const;
 
 private:
-    /// An outer axis, which is last neither in the input nor in the result. `from`, `to`: elements between
-    /// two entries in the input and in the result.
+    /// An outer axis, which is last neither in the input nor in the result. `from`, `to`: the number of
+    /// elements from an entry to the next entry, in the input and in the result.
     struct Axis {
         size_t extent, from, to;
     };
@@ -31,8 +31,8 @@ private:
     std::vector<int> m_sizes;
     std::vector<Axis> m_outer;
     size_t m_count = 1;  ///< number of entries of the outer axes
-    // The last axis of the result, and the last axis of the input. If both are the same axis, runs of
-    // elements are copied.
+    // The last axis of the result, and the last axis of the input. If both are the same axis, run() copies
+    // runs of elements.
     size_t m_last = 1, m_lastFrom = 1;  ///< result's axis: extent, and elements between entries in the input
     size_t m_first = 1, m_firstTo = 0;  ///< input's axis: extent, and elements between entries in the result;
                                         ///< 0: both are the same axis

@@ -26,7 +26,7 @@ bool switchAttribute(const cv::dnn::LayerParams& params, const char* name);
 float numberAttribute(const cv::dnn::LayerParams& params, const char* name, float fallback, float lowest);
 /// Reads PREFIXepsilon and PREFIXnorm; absent attributes have the values of `usual`.
 NormRule normAttributes(const cv::dnn::LayerParams& params, const std::string& prefix, const NormRule& usual);
-/// Reads an attribute that must be `usual` or `other`. Returns whether it is `other`; false if it is absent.
+/// Whether an attribute is `other`; false if it is absent. Throws if it is neither `usual` nor `other`.
 bool choiceAttribute(const cv::dnn::LayerParams& params, const char* name, const char* usual,
                      const char* other);
 /// Reads `activation`; None if the attribute is absent.

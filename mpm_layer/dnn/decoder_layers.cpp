@@ -236,7 +236,7 @@ void GatherRowsLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Ma
 
 namespace {
 
-// Models need far fewer. These limits bound the memory of a thread's tile.
+// Models stay far below these limits, which bound the memory of a thread's tile.
 constexpr int kMostQueries = 65535, kMostClasses = 65535;
 
 cv::Size sizeFrom(const cv::dnn::LayerParams& params) {

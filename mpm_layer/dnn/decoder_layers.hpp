@@ -46,15 +46,15 @@ protected:
     void compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) override;
 
 private:
-    enum class Residual { None, First, Last };  ///< First: before the activation, Last: after it
+    enum class Residual { None, First, Last };  ///< First: added before the activation; Last: after
 
     size_t weightIndex() const { return m_residual == Residual::None ? 1 : 2; }
     cpu::ConvShape shapeFrom(const std::vector<Sizes>& operands) const;
     cpu::Enlarging enlargingOf(const Sizes& x) const;
-    /// Packs the weight if it or the precision has changed.
+    /// Packs `weight`, except a constant that is already packed for this shape and precision.
     void pack(const cv::Mat& weight, bool constant, const cpu::ConvShape& shape, const Sizes& x);
 
-    const std::vector<int> m_size;  ///< rows and columns of the enlarged input; zeros: the input's
+    const std::vector<int> m_size;  ///< rows and columns of the enlarged input; zeros: not enlarged
     const bool m_alignCorners;
     const std::vector<int> m_stride, m_padding, m_dilation;
     const int m_groups;
@@ -62,10 +62,10 @@ private:
     Residual m_residual;
     bool m_rectified;       ///< negative values of the input are read as zero
     bool m_followsEncoder;  ///< runs in the precision of the encoder
-    // One of these has the weights.
+    // Only one of these two members has the weights: m_enlarged if the input is enlarged.
     std::optional<cpu::ConvWeights> m_weights;
     std::optional<cpu::EnlargedConvolution> m_enlarged;
-    Precision m_precision = Precision::F32;  ///< as requested for the weights
+    Precision m_precision = Precision::F32;  ///< the requested precision of the weights
     cv::Mat m_packed;                        ///< the matrix that the weights were packed from
 };
 
@@ -91,13 +91,13 @@ private:
     void computePhases(const cv::Mat& x, int outs, const cv::Mat& bias, float* out) const;
 
     const cv::Size m_window, m_kernel;
-    const std::vector<int> m_padding;  ///< rows and columns of the kernel before the output's first pixel
+    const std::vector<int> m_padding;  ///< rows and columns that the output omits at the top and left
     const kernels::Activation m_activation;
     const bool m_followsEncoder;
     std::optional<cpu::LeftRows> m_rows;     ///< rows of the weight, in the precision of the backbone or f32
     kernels::Buffer m_memory;                ///< memory of m_rows
     std::vector<cpu::ConvWeights> m_phases;  ///< weights for each pixel of m_window
-    Precision m_precision = Precision::F32;  ///< as requested for the weights
+    Precision m_precision = Precision::F32;  ///< the requested precision of the weights
     int m_depth = 0;
     cv::Mat m_packed;  ///< the matrix that the weights were packed from
 };

@@ -7,7 +7,7 @@
 namespace mpm::dnn {
 namespace {
 
-// Models need far fewer. These limits bound the memory of a thread's tile.
+// Models stay far below these limits, which bound the memory of a thread's tile.
 constexpr int kMostHeads = 65535, kMostPoints = 1024;
 constexpr size_t kMostLevels = 64;
 

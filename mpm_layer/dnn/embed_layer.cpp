@@ -150,8 +150,8 @@ std::vector<Sizes> EmbedLayer::outputSizes(const std::vector<Sizes>& operands) c
     return {{x[0], rows, dim}};
 }
 
-// Whether the patches fit the table. Throws if the model requires another number of patches, because fewer
-// patches would also fit.
+// Whether the patches fit the table. Throws if the model requires another number of patches: without this
+// check, the table would also accept fewer patches.
 bool EmbedLayer::fits(int tokens, int rows) const {
     if (m_patches >= 0 && tokens != m_patches) {
         CV_Error(cv::Error::StsUnmatchedSizes,

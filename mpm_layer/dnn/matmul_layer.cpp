@@ -43,7 +43,7 @@ struct Batches {
     size_t count() const { return checkedTotal<size_t>(lead); }
 
     // Returns the indices of the two matrices that product `index` multiplies. If an operand has fewer
-    // matrices along an axis, they are repeated.
+    // matrices along an axis, its matrices repeat.
     std::pair<size_t, size_t> at(size_t index) const {
         size_t a = 0, b = 0;
         for (size_t k = lead.size(); k-- > 0;) {

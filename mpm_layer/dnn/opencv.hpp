@@ -86,7 +86,7 @@ protected:
     /// pointer.
     const void* const* networkPointer() {
 #ifdef MPM_OPENCV_NETWORK_POINTER
-        netimpl = nullptr;  // only the new engine sets it
+        netimpl = nullptr;  // only the new engine sets this pointer
         return &netimpl;
 #else
         return nullptr;
@@ -128,7 +128,7 @@ protected:
 };
 
 /// Disables OpenCV's Winograd convolutions, because they lose two digits of accuracy. This costs little time:
-/// in a network with MpmEncoder, MpmConv computes the large convolutions.
+/// in a network with MpmEncoder, MpmConv computes the large convolutions, and OpenCV only small ones.
 inline void useExactConvolutions([[maybe_unused]] cv::dnn::Net& net) {
 #ifdef MPM_OPENCV_WINOGRAD
     net.enableWinograd(false);
@@ -136,8 +136,8 @@ inline void useExactConvolutions([[maybe_unused]] cv::dnn::Net& net) {
 }
 
 /// Sets an input of another shape, so that the engine with dynamic shapes updates all sizes. The caller must
-/// do this before it sets an input with the shape of the previous input. Otherwise, if the number of tokens
-/// changes, the engine may keep old sizes and give wrong results (OpenCV 5.0).
+/// call this function before each input that has the shape of the previous input. Otherwise, if the number of
+/// tokens changes, the engine may keep old sizes and give wrong results (OpenCV 5.0).
 inline void resetSizes([[maybe_unused]] cv::dnn::Net& net, [[maybe_unused]] const cv::Mat& blob,
                        [[maybe_unused]] const std::string& input) {
 #ifdef MPM_OPENCV_DYNAMIC
@@ -146,7 +146,8 @@ inline void resetSizes([[maybe_unused]] cv::dnn::Net& net, [[maybe_unused]] cons
 #endif
 }
 
-/// Inputs and outputs of a layer, numbered by the engine with dynamic shapes; empty in other engines.
+/// The numbers that the engine with dynamic shapes gives the inputs and outputs of a layer. In other engines,
+/// both lists are empty.
 struct LayerValues {
     std::vector<int> inputs, outputs;
     bool readsImage = false;  ///< an input of the layer is an input of the network

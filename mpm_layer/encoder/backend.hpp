@@ -20,8 +20,8 @@ class PackedEncoder {
 public:
     virtual ~PackedEncoder() = default;
     virtual int dim() const = 0;
-    /// Returns the layers that do not run in plain int8 although this is the precision, because their error
-    /// would be too large: they run in f32, bf16, or int8 with weights of two bytes.
+    /// With precision i8, returns the layers whose error would be too large in plain int8 (one byte for each
+    /// weight). These layers run in f32, in bf16, or in int8 with two bytes for each weight.
     virtual std::vector<std::string> keptInF32() const { return {}; }
 };
 
@@ -50,7 +50,7 @@ public:
     /// before the functions below.
     virtual void finish() = 0;
 
-    virtual std::vector<ImageReport> takeReport() = 0;  ///< the encoder adds ImageReport::tokens
+    virtual std::vector<ImageReport> takeReport() = 0;  ///< without ImageReport::tokens: the caller adds them
     virtual double mergeMs() const = 0;
     virtual double restoreMs() const = 0;
 };
@@ -103,7 +103,8 @@ public:
                                            std::shared_ptr<const PackedEncoder> weights,
                                            const SessionInput& input) const = 0;
 
-    /// Creates the memory of a stream with `rows` rows a frame. Throws if the device does not support reuse.
+    /// Creates the memory of a stream whose frames have `rows` rows. Throws if the device does not support
+    /// reuse.
     virtual std::shared_ptr<StreamMemory> remember(const EncoderConfig& config,
                                                    std::shared_ptr<const PackedEncoder> weights,
                                                    int rows) const = 0;

@@ -31,10 +31,11 @@ struct EncoderConfig {
     NormRule finalNorm;
     kernels::Activation activation = kernels::Activation::Gelu;
     bool parallel = false;  ///< attention and MLP of a block read the same tokens
-    float scale = 0;        ///< of attention; 0: 1 / sqrt(head size)
+    float scale = 0;        ///< factor of attention logits; 0: 1 / sqrt(head size)
     Rotary rotary = Rotary::Interleaved;
     bool int8 = true;  ///< false: with precision i8, all layers stay in f32
-    /// The first block whose layers run in plain int8 with precision i8. If it is not 0, `proj` never does.
+    /// With precision i8, the first block whose layers run in plain int8 (one byte for each weight). If the
+    /// value is not 0, the layer `proj` does not run in plain int8 in any block.
     int int8From = 0;
     bool merges = true;  ///< false: the encoder of a decoder
     cv::Size grid;

@@ -19,8 +19,8 @@
 
 namespace mpm {
 
-/// Settings from a single source: the handle, the C interface or the environment. The source did not set the
-/// absent entries.
+/// Settings from a single source: the handle, the C interface or the environment. An entry is absent if the
+/// source did not set the entry.
 struct Settings {
     std::optional<std::vector<int>> schedule;
     std::string scheduleOrigin;  ///< for messages: the function or variable that set the schedule, or empty
@@ -85,7 +85,7 @@ public:
     Settings own() const { return read(m_own); }
     /// Returns the settings of the next forward. Each entry is from the first source that sets it: the
     /// handle, the C interface, the environment, the model. A decoder has no handle, so it takes device and
-    /// precision from the handle of `backbone`, if not null.
+    /// precision from the handle of `backbone` if `backbone` is not null.
     Settings effective(const EncoderControl* backbone = nullptr) const;
     std::vector<int> schedule() const;  ///< the schedule of effective(); reads no other settings
     std::string method() const;         ///< the method of effective(); reads no other settings

@@ -47,8 +47,8 @@ public:
 
     const Reducer* reducer() const { return m_reducer.get(); }
 
-    /// Returns for each block of the encoder whether a stage compares the keys that attention computes.
-    /// Before a block, a stage compares the keys of the previous block.
+    /// Returns for each block of the encoder whether a stage compares the keys that attention computes. A
+    /// stage before a block compares the keys of the previous block, or keys from a separate product.
     std::vector<bool> comparedKeys(const EncoderConfig& config) const {
         std::vector<bool> compared(config.blocks, false);
         if (!m_reducer || m_reducer->metric() == Metric::Tokens) return compared;
@@ -112,7 +112,7 @@ cv::Mat imagesOf(const cv::Mat& batch, const std::vector<int>& images) {
     return some;
 }
 
-// Some images of a batch as a separate batch. copyBack() copies the outputs to those of the original batch.
+// Some images of a batch as a separate batch. copyBack() copies the outputs to the original batch's outputs.
 class SubBatch {
 public:
     SubBatch(const SessionInput& input, std::vector<cv::Mat>& outputs, std::vector<int> images)

@@ -13,7 +13,7 @@ namespace mpm {
 std::vector<ImageReport> runPlain(const EncoderForward& forward, const Settings& settings, bool merging,
                                   std::vector<cv::Mat>& outputs, Times& times);
 
-/// Runs a batch with reuse, as `plan` says. Treats `outputs` and `times` like runPlain().
+/// Runs a batch with reuse: computes the rows in `plan`. Uses `outputs` and `times` like runPlain().
 std::vector<ImageReport> runPlanned(const EncoderForward& forward, const Settings& settings,
                                     const ReusePlan& plan, std::vector<cv::Mat>& outputs, Times& times);
 

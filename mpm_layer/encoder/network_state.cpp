@@ -57,8 +57,8 @@ bool NetworkState::certain(const NetworkLayer& layer) const {
 
 // Numbers the allocations of networks. OpenCV 4 and the classic engine of OpenCV 5 allocate all layers of a
 // network, then run them in the same thread. So the first layer that is allocated after a layer has run
-// begins a new allocation. If an allocation fails, no layer runs. So a layer or a name that is allocated a
-// second time also begins a new allocation.
+// begins a new allocation. After an allocation that failed, no layer runs. So a new allocation also begins
+// with a layer that is allocated again, or with another layer of the same name.
 void NetworkState::allocate(NetworkLayer& layer) {
     unsigned& open = m_open[std::this_thread::get_id()];
     const auto inThis = [&](const NetworkLayer& other) {

@@ -1,7 +1,7 @@
 // The state that the layers of a network share. OpenCV does not tell a layer to which network the layer
-// belongs. So layers that a thread creates one after another are assumed to belong to the same network. When
-// OpenCV allocates a layer, before the first forward, the layer's network becomes certain. Until then, the
-// layer follows no other layer, which is slower but never wrong.
+// belongs. So this code assumes that layers that a thread creates one after another belong to the same
+// network. When OpenCV allocates a layer, before the first forward, the layer's network becomes certain.
+// Until then, the layer does not follow the decisions of other layers, which is slower but never wrong.
 #pragma once
 
 #include <list>
@@ -39,7 +39,7 @@ struct NetworkLayer {
     bool selects = false;                    ///< whether this layer selects positions by score
     std::shared_ptr<const LeadFrame> frame;  ///< the last frame that this encoder led or followed
     const void* watched = nullptr;           ///< with reuse, address of the last forward's tokens; else null
-    int blocksFollowing = 0;                 ///< number of blocks if this encoder follows another, else 0
+    int blocksFollowing = 0;                 ///< this encoder's blocks if it follows another encoder, else 0
 };
 
 class NetworkState {
@@ -73,7 +73,7 @@ private:
     unsigned m_created = 0;
     std::vector<NetworkLayer*> m_notable;  ///< encoders and layers that select, in the order of creation
     unsigned m_allocations = 0;
-    std::map<std::thread::id, unsigned> m_open;  ///< the allocation of each thread, until a layer runs
+    std::map<std::thread::id, unsigned> m_open;  ///< number of the allocation in progress in each thread
 };
 
 /// While this object exists, the layers that the calling thread creates belong to the same network.
@@ -106,15 +106,15 @@ public:
     /// Returns the precision of the nearest backbone before the layer; F32 if there is no backbone, or if the
     /// backbone does not run on the CPU.
     Precision precisionBefore() const;
-    /// Returns the number of images in the last forward of the backbone before the layer; 0 if there is none.
+    /// Returns the number of images in the last forward of backboneBefore(); 0 if it is null.
     size_t imagesBefore() const;
     /// Returns the precision of a convolution after the backbone: f32 if a layer of the network selects
-    /// positions, else the backbone's precision. Some tokens are 1,000 times as large as others, so rounding
-    /// them would move boxes.
+    /// positions, else the backbone's precision. In networks that select positions, some tokens are 1,000
+    /// times as large as others, so a lower precision would change scores and move boxes.
     Precision precisionOfHead() const;
-    /// Returns the precision of a linear layer whose rows are positions in an image. If a layer of the
-    /// network selects positions, this is f32. Otherwise, it is bf16 if the backbone runs in bf16, or in int8
-    /// on a processor with bf16; else f32.
+    /// Returns the precision of a linear layer whose rows are positions in an image: f32 if a layer of the
+    /// network selects positions; bf16 if the backbone runs in bf16, or in int8 on a processor with bf16;
+    /// else f32.
     Precision precisionOfRows() const;
     /// Notes, in the report of the backbone before the layer, whether the layer runs in f32 although the
     /// backbone runs in int8.

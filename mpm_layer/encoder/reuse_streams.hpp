@@ -46,7 +46,7 @@ public:
     static std::vector<int> idsOf(std::vector<int> ids, int images);
 
     /// Decides which rows are computed, for this encoder and for the later encoders, which have
-    /// `blocksBehind` blocks.
+    /// `blocksBehind` blocks in total.
     ReusePlan lead(const EncoderForward& forward, const Reuse& reuse, std::vector<int> ids, int blocksBehind);
     /// Makes a plan that follows the decisions of another encoder.
     ReusePlan follow(const EncoderForward& forward, const LeadFrame& lead);

@@ -16,7 +16,7 @@ struct EncoderShape {
 
 EncoderShape encoderShape(const EncoderConfig& config, const NamedWeights& weights);
 
-/// The rotary tables of a block. If the block has no tables, they are the common tables of all blocks.
+/// The rotary tables of a block: the block's own tables or, if there are none, the tables for all blocks.
 struct RotaryShape {
     std::string name;  ///< the names of the weights are name + "cos" and name + "sin"
     int tables = 0;    ///< 0: no tables; 1: a table for all heads; else a table for each head

@@ -12,7 +12,7 @@ namespace mpm {
 /// Keeps the text for mpm_last_error(). Never throws, even if there is no memory for the text.
 void keepError(const char* text) noexcept;
 
-/// Keep a copy of a report for mpm_report_*(), and return the report that the calling thread kept last.
+/// keepReport() copies a report for mpm_report_*(). keptReport() returns the calling thread's last copy.
 void keepReport(const Report& report);
 const Report& keptReport();
 

@@ -12,8 +12,9 @@ namespace {
 
 namespace logging = cv::utils::logging;
 
-/// Suppresses OpenCV's warnings about operators of unknown domains, because the domain `mpm` is registered.
-/// Errors are still printed. All threads share the log level, so the reader that finishes last restores it.
+/// Suppresses OpenCV's warnings about operators of unknown domains. The warnings would be wrong, because the
+/// operators of the domain `mpm` are registered. OpenCV still prints errors. All threads share the log level,
+/// so the reader that finishes last restores the level.
 class Quiet {
 public:
     Quiet() {

@@ -55,7 +55,7 @@ std::vector<Window> rankedWindows(const RowsView& rows, cv::Size grid) {
     return windows;
 }
 
-// Numbers merged squares first, the most similar square first, then single tokens in ascending order.
+// Numbers the clusters: first the merged squares, the most similar first; then single tokens, ascending.
 MergeMap joinWindows(const std::vector<Window>& windows, int merged, int tokens) {
     MergeMap map;
     map.ids.assign(tokens, -1);

@@ -20,8 +20,8 @@ namespace {
 
 std::atomic<std::int64_t> g_rows{0}, g_decided{0};
 
-/// Returns the number of rows of a task: many, because two tasks repeat work at their common border, but few
-/// enough to divide the work among threads.
+/// Returns the number of rows of a task. A task has many rows, because two tasks repeat work at their common
+/// border, but so few rows that all threads get work.
 int rowsOfTask(int count) {
     const int groups = count / kernels::rowGroup() / (6 * std::max(1, cv::getNumThreads()));
     return std::clamp(groups, 4, 8) * kernels::rowGroup();
@@ -53,8 +53,8 @@ void screenAll(const std::vector<ScreenedRows>& images, std::vector<kernels::Lea
         1);
 }
 
-/// Finds the leads: compares near rows first, which tend to be the most similar, then the far rows that may
-/// be more similar.
+/// Finds the lead of each row. Compares near rows first, because near rows tend to be the most similar. Then
+/// compares the far rows that may be more similar than the lead.
 std::vector<kernels::Leads> findLeads(std::vector<ScreenedRows>& images) {
     std::vector<kernels::Leads> leads;
     for (const ScreenedRows& image : images)

@@ -1,5 +1,5 @@
-// The registry of reducers. Error messages, help, documentation and operation counts are made from its
-// entries.
+// The registry of reducers. Error messages, help, documentation and operation counts come from the entries of
+// the registry.
 #pragma once
 
 #include <functional>

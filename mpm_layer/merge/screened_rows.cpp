@@ -203,7 +203,7 @@ kernels::ScreenBasis Basis::view() const {
     return basis;
 }
 
-/// Sets the origin to the mean of the sample, and subtracts it from the rows of the sample.
+/// Sets the origin to the mean of the sample, and subtracts the origin from the rows of the sample.
 void Basis::centre(Sample& sample) {
     float* origin = m_data.data();
     for (int i = 0; i < sample.count; ++i)

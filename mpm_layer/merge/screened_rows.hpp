@@ -48,7 +48,8 @@ public:
     void setExtents();
     kernels::FarBars farBars() const { return {m_bars.data(), m_extents.data()}; }
 
-    /// Finds the most similar column of each row, among columns whose U is not below the `least` of the row.
+    /// Finds the most similar column of each of `rows`. least[k]: columns with a lower U (screen.hpp) are
+    /// excluded for rows[k].
     void decideRows(const std::vector<int>& rows, const std::vector<float>& least,
                     std::vector<int>& nearest) const;
     /// Returns the column, `one` or `other`, that is more similar to `row`.
@@ -73,7 +74,7 @@ private:
     // An entry for each row, padded to whole panels.
     std::vector<float> m_steps, m_shifts, m_slacks, m_norms, m_places, m_bars;
     std::vector<kernels::Extent> m_extents;  // of each panel
-    kernels::Buffer m_unit;                  // unit rows by token, after normaliseAll()
+    kernels::Buffer m_unit;                  // unit rows in the order of tokens; set by normaliseAll()
     std::vector<double> m_lengths;           // of the unit rows
     float m_margin = 0;
 };

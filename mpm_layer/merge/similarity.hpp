@@ -9,8 +9,8 @@
 
 namespace mpm {
 
-/// The finite rows of a view, normalised. Rows that are not finite never pair, so they are dropped; the other
-/// rows keep their order.
+/// The finite rows of a view, normalised. The constructor drops rows that are not finite, because they never
+/// pair. The other rows keep their order.
 class UnitRows {
 public:
     explicit UnitRows(const RowsView& rows);
@@ -34,8 +34,8 @@ private:
 
 kernels::Buffer packColumns(const float* rows, size_t stride, int count, int width);
 
-/// Returns the number of rows of a task: enough to read each panel from the cache several times, few enough
-/// to divide the work among threads.
+/// Returns the number of rows of a task. A task has enough rows to read each panel from the cache several
+/// times, and so few rows that all threads get work.
 int similarityChunk();
 
 }  // namespace mpm

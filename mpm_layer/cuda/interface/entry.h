@@ -36,7 +36,7 @@ typedef struct MpmCudaLinear {
     int32_t depth, columns;
 } MpmCudaLinear;
 
-/* [tables, positions, head size]; absent if tables is 0. */
+/* Rotary tables: `cosine` and `sine` are [tables, positions, head size]; absent if `tables` is 0. */
 typedef struct MpmCudaRotary {
     const float* cosine;
     const float* sine;
@@ -46,8 +46,8 @@ typedef struct MpmCudaRotary {
 typedef struct MpmCudaBlock {
     MpmCudaNorm norm1, q_norm, k_norm, attention_norm, norm2, mlp_norm;
     MpmCudaLinear qkv, projection, fc1, gate, fc2;
-    const float* scale1; /* LayerScale of attention; scale2: of the MLP; may be null */
-    const float* scale2;
+    const float* scale1; /* LayerScale of attention; may be null */
+    const float* scale2; /* LayerScale of the MLP; may be null */
     MpmCudaRotary rotary;
 } MpmCudaBlock;
 
@@ -59,7 +59,8 @@ typedef struct MpmCudaEncoderDescription {
     int32_t block_count;
 } MpmCudaEncoderDescription;
 
-/* Calls body(argument, i) for each i < count, maybe on several threads. If null, libmpm_cuda uses a loop. */
+/* Calls body(argument, i) for each i in 0..count-1, maybe on several threads. If the pointer is null,
+ * libmpm_cuda runs a loop in the calling thread. */
 typedef void (*MpmCudaParallel)(int32_t count, void (*body)(void* argument, int32_t index), void* argument);
 
 /* How rows are normalised; `kind` is a NormKind of base/norm_rule.hpp. */

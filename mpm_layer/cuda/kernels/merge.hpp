@@ -19,7 +19,7 @@ struct UnitRows {
     __nv_bfloat16* split;  ///< for findNearestOnTensorCores(), else null
     int stride;            ///< a multiple of kUnitStep
     unsigned char* finite;
-    Candidate* best;  ///< most similar token so far; indices count from the first image token
+    Candidate* best;  ///< each token's most similar token so far; indices count from the first image token
 
     MPM_HOST_DEVICE size_t splitStride() const { return static_cast<size_t>(stride) * kSplitTerms; }
 };
@@ -53,7 +53,7 @@ void placeImages(const BatchView& batch, const ClusterTables& tables, int* offse
 struct RowState {
     float* rows;
     float* sizes;
-    float* bias;  ///< of keys; null if there is none
+    float* bias;  ///< key bias of each row; null if the batch has no key biases
     int* positions;
 };
 

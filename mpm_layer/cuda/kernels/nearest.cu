@@ -93,8 +93,8 @@ __device__ void storeStep(const Step& step, float (*operand)[kPitch]) {
     }
 }
 
-// Returns the row of the tile that is row `i` of the threads in `group`. A thread has four neighbouring rows
-// in each half of the tile.
+// Returns the row of the tile for a thread's row `i`, 0..kSide-1. `group`: the thread's index along this side
+// of the tile. A thread has four neighbouring rows in each half of the tile.
 __device__ int within(int group, int i) {
     return (i / 4) * (kTile / 2) + group * 4 + i % 4;
 }

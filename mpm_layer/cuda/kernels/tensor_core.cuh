@@ -14,11 +14,11 @@ __device__ void copyAsync(void* to, const void* from, bool exists);
 
 __device__ void closeCopies();
 
-/// Waits until at most `Pending` groups of this thread's copies are unfinished.
+/// Waits until at most `Pending` groups of this thread's copies are unfinished. closeCopies() ends a group.
 template <int Pending>
 __device__ void awaitCopies();
 
-/// Loads four 8 x 8 matrices of 16-bit elements; thread 8 m + r points at row r of matrix m.
+/// Loads four 8 x 8 matrices of 16-bit elements. Thread 8 m + r of a warp passes row r of matrix m.
 __device__ void loadMatrices(std::uint32_t (&to)[4], const void* row);
 /// Loads four matrices, each transposed.
 __device__ void loadMatricesTurned(std::uint32_t (&to)[4], const void* row);

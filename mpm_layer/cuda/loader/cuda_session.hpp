@@ -7,7 +7,7 @@
 
 namespace mpm::cuda {
 
-/// Runs the library's loops on OpenCV's threads.
+/// Runs a loop of libmpm_cuda on OpenCV's threads; see MpmCudaParallel.
 void onThreads(int32_t count, void (*body)(void*, int32_t), void* argument);
 /// Returns the constant MPM_CUDA_NEAREST_... that the environment variable MPM_CUDA_NEAREST selects.
 int32_t chosenNearest();
@@ -26,7 +26,7 @@ public:
     CudaSession(const CudaSession&) = delete;
     CudaSession& operator=(const CudaSession&) = delete;
 
-    /// Merges tokens as the input maps say, before the first block.
+    /// Merges tokens by the encoder's input maps, before the first block.
     void enter(const std::vector<MergeMap>& maps);
     void reduce(const StageRequest& request) override;
     void attend(int block) override;

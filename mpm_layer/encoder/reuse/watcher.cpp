@@ -83,7 +83,7 @@ void StreamWatcher::compareWithBefore(const FrameRows& frame, int token, NoiseEv
     const float product =
         (squared(frame.token(token), before(next)) + squared(before(token), frame.token(next)) - now - then) /
         2;
-    const float alike = own > 0 && other > 0 ? product / std::sqrt(own * other) : 0.0f;  // their cosine
+    const float alike = own > 0 && other > 0 ? product / std::sqrt(own * other) : 0.0f;  // cosine of changes
     evidence.differences[token] = std::sqrt(own);
     evidence.apart[token] = std::sqrt(own * std::max(0.0f, 1 - alike));
     evidence.contrasts[token] = std::sqrt(now);
@@ -269,7 +269,7 @@ int StreamWatcher::due(const Reuse& reuse) const {
     int most = 0;
     for (int n = 0; n < static_cast<int>(ages.size()); ++n)
         most = std::max(most, n / std::max(1, reuse.refresh - ages[n]) + 1);
-    return std::min(most, budget);  // after idle frames all tokens may be old
+    return std::min(most, budget);  // after idle frames, all tokens may be old, so `most` may be large
 }
 
 // Estimates how much the surroundings of a token have changed since it was computed. Assumes that the object

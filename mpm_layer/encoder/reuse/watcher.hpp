@@ -10,8 +10,8 @@ namespace mpm {
 
 /// Upper bounds of each token's noise, as root mean squares. Noise is independent between tokens and between
 /// frames. So if `differences` contain only noise, no other bound is lower. If `apart` is lower, the light or
-/// the scene has changed in the same way in neighbouring tokens. If a contrast is lower, the noise cannot
-/// exceed this contrast.
+/// the scene has changed in the same way in neighbouring tokens. If `contrasts` or `contrastsBefore` is
+/// lower, the token and the next token look alike, and the noise cannot exceed their difference.
 struct NoiseEvidence {
     std::vector<float> differences;      ///< from the previous frame
     std::vector<float> apart;            ///< differences without the part that the next token shares

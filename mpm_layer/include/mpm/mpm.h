@@ -1,9 +1,9 @@
 /* The C interface of libmpm, for programs in other languages: settings of the process for its later forwards,
- * the report of the calling thread's last forward, networks, and single operators for an OpenCV that shares
- * no libraries with libmpm. No function throws. A function that returns int returns -1 if it fails; then
- * mpm_last_error() gives the reason. A function that only sets something returns 0 if it succeeds. Settings
- * of a C++ handle override settings made here, and these override the environment. Every function may be
- * called from any thread. */
+ * the report of the calling thread's last forward, networks, and single operators for programs that use
+ * another copy of OpenCV than libmpm. No function throws. A function that returns int returns -1 if it fails;
+ * then mpm_last_error() gives the reason. A function that only sets something returns 0 if it succeeds.
+ * Settings of a C++ handle override the settings of this interface, which override the environment. Every
+ * function may be called from any thread. */
 #ifndef MPM_H
 #define MPM_H
 
@@ -19,7 +19,8 @@ extern "C" {
 
 /* Returns "MAJOR.MINOR.PATCH", which must not be freed. */
 MPM_C_API const char* mpm_version(void);
-/* Returns the reason of the calling thread's last failure, or "". Valid until the thread's next failure. */
+/* Returns the reason of the calling thread's last failure, or "" if no function has failed. The text is valid
+ * until the thread's next failure. */
 MPM_C_API const char* mpm_last_error(void);
 
 /* Settings: NULL removes the setting; a text that is not described here makes the function fail.
@@ -34,18 +35,19 @@ MPM_C_API int mpm_set_device(const char* device);
 /* precision: "f32", "tf32", "bf16", "f16", "i8", "auto" or "auto-fast". If the device does not support the
  * precision, the next forward fails. */
 MPM_C_API int mpm_set_precision(const char* precision);
-/* independent: "on" (on a GPU too, the bits of an image do not depend on its batch) or "off". */
+/* independent: "on" (on a GPU too, the bits of an image's result do not depend on the other images of the
+ * batch) or "off". */
 MPM_C_API int mpm_set_batch_independent(const char* independent);
-/* reuse: reuse over time, "on", "off", or values separated by commas, such as "refresh=30,full=0.25". Names:
- * sensitivity, floor, exact, refresh, full, budget (see mpm::Reuse). Options that are absent have the values
- * of the model file if mpm::readNet() or mpm_read_net() read it, else their defaults. */
+/* reuse: reuse over time: "on", "off", or options separated by commas, such as "refresh=30,full=0.25". The
+ * options are sensitivity, floor, exact, refresh, full and budget (see mpm::Reuse). If mpm::readNet() or
+ * mpm_read_net() read the model, absent options have the values of the model file, else their defaults. */
 MPM_C_API int mpm_set_reuse(const char* reuse);
 
-/* Returns the number of images in the report: the batch of the last forward of a merging encoder in this
- * thread; 0 before the first forward. */
+/* Returns the number of images in the report, which describes the last forward of a backbone's encoder in the
+ * calling thread; 0 before the first forward. */
 MPM_C_API int mpm_report_images(void);
-/* image: 0 to mpm_report_images() - 1 here and below; for other values functions fail.
- * Returns the number of image tokens at the encoder's input, the length of the image's map. */
+/* image, here and below: 0 to mpm_report_images() - 1; functions fail for other values.
+ * Returns the number of image tokens at the encoder's input, which is the length of the image's map. */
 MPM_C_API int mpm_report_map_size(int image);
 /* Writes the final cluster of each image token to `ids`, but no more than `capacity` values. Returns the
  * length of the map. `ids` may be NULL if `capacity` is 0. */
@@ -55,9 +57,9 @@ MPM_C_API int mpm_report_map(int image, int* ids, int capacity);
 MPM_C_API int mpm_report_tokens(int image, int* tokens, int capacity);
 /* Returns the number of stages (merges) of the image. */
 MPM_C_API int mpm_report_stages(int image);
-/* stage: 0 to mpm_report_stages(image) - 1; for other values functions fail. Writes the block before which
- * (or after whose attention) tokens merged, and the image tokens after the stage. Either pointer may be NULL.
- */
+/* stage: 0 to mpm_report_stages(image) - 1; functions fail for other values. Writes to `block` the block
+ * before which (or after whose attention) tokens merged, and to `tokens` the number of image tokens after the
+ * stage. Either pointer may be NULL. */
 MPM_C_API int mpm_report_stage(int image, int stage, int* block, int* tokens);
 /* Writes the cluster of each image token that entered the stage, as mpm_report_map() does. */
 MPM_C_API int mpm_report_stage_map(int image, int stage, int* ids, int capacity);
@@ -87,25 +89,25 @@ MPM_C_API int mpm_net_forward(mpm_net* net, const mpm_array* input, mpm_array* o
 /* net: may be NULL. */
 MPM_C_API void mpm_net_free(mpm_net* net);
 
-/* An operator of the domain "mpm", outside of any network. Belongs to a single thread at a time. The segments
- * of a chain (attribute "chain" of MpmEncoder) are joined if a thread builds them one after another, as for a
- * network. */
+/* An operator of the domain "mpm", outside of any network. Belongs to a single thread at a time. If a thread
+ * builds the segments of a chain (attribute "chain" of MpmEncoder) one after another, these segments share
+ * settings and a report, as in a network. */
 typedef struct mpm_operator mpm_operator;
 /* Begin and end a network: the operators that the calling thread builds between these calls belong to the
  * network. Without these calls a decoder computes all rows, even if the encoder before it runs with reuse. */
 MPM_C_API void mpm_begin_network(void);
 MPM_C_API void mpm_end_network(void);
-/* Returns the name of operator `index`, counted from 0 ("MpmEncoder"), or NULL after the last operator. The
- * name must not be freed. */
+/* Returns the name of operator `index`, such as "MpmEncoder", or NULL after the last operator. `index` counts
+ * from 0. The name must not be freed. */
 MPM_C_API const char* mpm_operator_type(int index);
 /* Returns NULL if there is no such operator. mpm_operator_free() releases the operator. */
 MPM_C_API mpm_operator* mpm_operator_new(const char* type);
-/* Set an attribute, before mpm_operator_build(). count: at least 1. */
+/* Set an attribute; must be called before mpm_operator_build(). count: at least 1. */
 MPM_C_API int mpm_operator_set_ints(mpm_operator* op, const char* name, const int* values, int count);
 MPM_C_API int mpm_operator_set_reals(mpm_operator* op, const char* name, const double* values, int count);
 MPM_C_API int mpm_operator_set_text(mpm_operator* op, const char* name, const char* value);
-/* Adds the operator's next constant, before mpm_operator_build(). The numbers are not copied, so they must
- * not change until mpm_operator_free(). */
+/* Adds the operator's next constant; must be called before mpm_operator_build(). The numbers are not copied,
+ * so they must not change until mpm_operator_free(). */
 MPM_C_API int mpm_operator_add_constant(mpm_operator* op, const mpm_array* constant);
 /* Checks the attributes and creates the operator. */
 MPM_C_API int mpm_operator_build(mpm_operator* op);

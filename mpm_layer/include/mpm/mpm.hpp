@@ -30,7 +30,7 @@ enum class Precision { F32, TF32, BF16, F16, Auto, I8, AutoFast };
 
 /// A merge of an image: a stage of the schedule, or the input map.
 struct Stage {
-    int block = 0;  ///< tokens merged before this block, or after its attention; counted from 0
+    int block = 0;  ///< block, counted from 0, before which (or after whose attention) tokens merged
     /// CV_32S 1xK: the cluster, 0..tokens-1, of each of the K image tokens that entered the stage; the
     /// identity if nothing merged.
     cv::Mat map;
@@ -44,16 +44,16 @@ struct Reuse {
     double floor = -1;   ///< smallest difference that is a change, relative to the root mean square of the
                          ///< frame's embedded tokens; -1: the library's default
     bool exact = false;  ///< a token has changed if any bit differs; noise is not estimated
-    int refresh = 30;    ///< each token is computed at least once in this many frames, until the input has
-                         ///< not changed for so long that all outputs are final; 0: no such limit
+    int refresh = 30;    ///< each token is computed at least once in this many frames; 0: no such limit. The
+                         ///< limit ends if the input stays the same until all outputs are final
     double full = 0.25;  ///< if more than this share of the tokens, 0..1, changed, all tokens are computed
-    double budget = 1;   ///< largest share of tokens, 0..1, that a frame computes if it is not full: first
-                         ///< tokens that `refresh` requires, then the largest changes. If the budget is below
-                         ///< 1 / refresh, 1 / refresh of the tokens are computed
+    double budget = 1;   ///< largest share of tokens, 0..1, that is computed in a frame that is not full:
+                         ///< first tokens that `refresh` requires, then tokens with the largest changes. If
+                         ///< the budget is below 1 / refresh, 1 / refresh of the tokens are computed
 };
 
-/// @param text "on", "off", or values with commas ("refresh=30,full=0.25"); absent options keep their
-/// defaults
+/// @param text "on", "off", or options separated by commas ("refresh=30,full=0.25"); absent options keep
+/// their defaults
 /// @return std::nullopt for "off"
 /// @throws cv::Exception if a name is unknown or a value is out of range
 MPM_API std::optional<Reuse> reuseFrom(const std::string& text);
@@ -74,8 +74,8 @@ struct ReuseReport {
                       ///< frame has NaN or Inf
     cv::Mat ages;     ///< CV_32S 1xN: frames since each image token was computed; empty if `reasons` is empty
     /// Drift: the difference between a refreshed token's new and old values in the last output (of the last
-    /// segment, in a chain), as a root mean square divided by the root mean square of the new values. Shows
-    /// how far kept tokens are from a full forward. 0 if no token was refreshed.
+    /// segment, in a chain), as a root mean square divided by the root mean square of the new values. The
+    /// drift estimates the error of kept tokens. 0 if no token was refreshed.
     double meanDrift = 0, largestDrift = 0;
 };
 
@@ -100,16 +100,17 @@ struct Report {
     Times times;
     Device device = Device::Cpu;           ///< the device that ran, never Auto
     Precision precision = Precision::F32;  ///< the precision that ran, never Auto or AutoFast
-    std::vector<std::string> keptInF32;    ///< with I8: layers ("3.fc1") not in plain int8, for accuracy
+    std::vector<std::string> keptInF32;    ///< with I8: layers (such as "3.fc1") that ran in a more accurate
+                                           ///< format than int8 with one byte for each weight
 };
 
 class EncoderControl;
 
-/// Handle of an encoder inside a network: an MpmEncoder, or all segments of a chain, with block numbers of
-/// the chain. A handle is cheap to copy, and remains valid after the network is destroyed. A setting takes
-/// effect at the next forward, and remains until it is changed. Settings of the handle override the C
-/// interface, the environment and the model file. A network and its handle belong to a single thread at a
-/// time.
+/// Handle of an encoder inside a network: an MpmEncoder, or all segments of a chain; block numbers then count
+/// over the whole chain. A handle is cheap to copy, and remains valid after the network is destroyed. A
+/// setting takes effect at the next forward, and remains until it is changed. Settings of the handle override
+/// the C interface, the environment and the model file. A network and its handle belong to a single thread at
+/// a time.
 ///
 /// Every function throws cv::Exception if the handle was moved from, and in the cases described below. The
 /// message names the argument and the expected value.
@@ -145,8 +146,8 @@ public:
     ///     interface names the device, the next forward throws instead
     void setPrecision(Precision precision);
 
-    /// @param independent true: on a GPU too, the bits of an image do not depend on its batch, at the cost of
-    ///     some speed. On a CPU the bits never depend on the batch
+    /// @param independent true: on a GPU, the bits of an image's result do not depend on the other images of
+    ///     the batch, which costs some speed. On a CPU the bits never depend on other images
     void setBatchIndependent(bool independent);
 
     /// Uses `maps` at a stage instead of the method's maps, until clearMaps().
@@ -160,7 +161,7 @@ public:
     /// Removes the maps of all stages.
     void clearMaps();
 
-    /// Turns reuse over time on or off. While reuse is on, only suspended images merge.
+    /// Turns reuse over time on or off. While reuse is on, tokens merge only in suspended images.
     /// @param reuse std::nullopt (the default) turns reuse off
     /// @throws cv::Exception if a value is out of range, or setDevice() has set a GPU
     void setReuse(const std::optional<Reuse>& reuse);
@@ -181,7 +182,7 @@ public:
     /// @param tokens f32 [images, rows, dim()] on the device, special tokens included
     /// @param images number of images in the batch, at least 1
     /// @param rows number of tokens of each image, special tokens included
-    /// @param outputs f32 [images, rows, dim()] on the device, for each output of the encoder, in order
+    /// @param outputs device arrays f32 [images, rows, dim()]: one for each output of the encoder, in order
     /// @param stream a cudaStream_t; the tokens are read after all earlier work in this stream. Null: the
     ///     default stream
     /// @throws cv::Exception if a requirement above is not met, a pointer does not point to memory of that
@@ -210,9 +211,9 @@ public:
     cv::Mat output() const;
 
     int blocks() const;  ///< number of transformer blocks
-    int dim() const;     ///< values of a token; before the first forward 0 if the model file has no `dim`
+    int dim() const;     ///< values of a token; 0 before the first forward if the model file has no `dim`
     int heads() const;   ///< attention heads of a block
-    /// Class, distillation and register tokens in front of the image tokens, summed over all windows.
+    /// Number of class, distillation and register tokens in front of the image tokens, over all windows.
     int specialTokens() const;
 
 private:
@@ -254,14 +255,14 @@ struct DetectionOutputs {
     std::string
         sizeInput;  ///< name of the input [images, 2] with the size of the original image; empty: none
     SizeOrder sizeOrder = SizeOrder::Wh;
-    bool sizeIsInt64 = false;  ///< sizeInput is int64 in the file, else f32; OpenCV 4 takes f32 for both
+    bool sizeIsInt64 = false;  ///< true: sizeInput is int64 in the file; false: f32. OpenCV 4 takes only f32
 };
 
 /// The metadata of a model file. Missing entries keep these defaults.
 struct ModelInfo {
     std::vector<std::string> labels;  ///< class names by id
     std::vector<cv::Vec3b> palette;   ///< RGB colours by id
-    cv::Size size;                    ///< the network's input in pixels; empty if dynamic and not recorded
+    cv::Size size;                    ///< of the network's input in pixels; empty if the file gives no size
     cv::Scalar mean{0.5, 0.5, 0.5};   ///< RGB, for values of 0..1
     cv::Scalar std{0.5, 0.5, 0.5};    ///< standard deviation, RGB, for values of 0..1
     std::vector<int> schedule;        ///< blocks before which the model merges by default
@@ -290,7 +291,7 @@ MPM_API Encoder encoder(cv::dnn::Net& net);
 
 /// Merges mutual pairs: two tokens merge if each is the other's most similar token.
 /// @param tokens CV_32F (special+N) x D, D at least 1; N may be 0. Tokens with NaN or Inf are never merged
-/// @param special rows in front that are never merged, 0..rows
+/// @param special number of rows in front that are never merged, 0..rows
 /// @return the mean of each cluster and the map, clusters in the order of their first tokens
 /// @throws cv::Exception if `tokens` has another type or no columns, or `special` is out of range
 MPM_API Merged mergeTokens(const cv::Mat& tokens, int special = 0);
@@ -298,7 +299,7 @@ MPM_API Merged mergeTokens(const cv::Mat& tokens, int special = 0);
 /// Restores merged tokens: row special+i of the result is a copy of row special+map[i] of `tokens`.
 /// @param tokens CV_32F (special+M) x D
 /// @param map CV_32S 1xN, ids 0..M-1; not all ids have to be used
-/// @param special rows in front that are copied as they are, 0..rows
+/// @param special number of rows in front that are copied as they are, 0..rows
 /// @return CV_32F (special+N) x D
 /// @throws cv::Exception if a matrix has another type, or `special` or an id is out of range
 MPM_API cv::Mat restoreTokens(const cv::Mat& tokens, const cv::Mat& map, int special = 0);
@@ -326,15 +327,15 @@ struct ReducerInfo {
 /// @return all reducers, the default "mpm" first; "none" is not among them
 MPM_API std::vector<ReducerInfo> reducers();
 
-/// The sizes that determine the cost of a matching.
+/// The sizes that determine the cost of finding the tokens that merge in a stage.
 struct MatchingSize {
     double tokens = 0;    ///< image tokens that enter the stage
     double width = 0;     ///< values of a token
     double keyWidth = 0;  ///< values of an attention head's key
 };
 
-/// Counts the operations, two for each multiply-add, that `method` needs to decide which tokens of an image
-/// merge in a stage.
+/// Returns the number of operations, two for each multiply-add, that `method` needs to decide which tokens of
+/// an image merge in a stage.
 /// @throws cv::Exception if the method or a parameter is unknown
 MPM_API double matchingCost(const std::string& method, const MatchingSize& size);
 
@@ -346,8 +347,8 @@ MPM_API double matchingCost(const std::string& method, const MatchingSize& size)
 MPM_API std::vector<int> usualBlocks(const std::string& method, int blocks);
 
 /// @param method a reducer as Encoder::setMethod names it
-/// @return whether the method chooses the blocks itself (ToMe, ALGM) and ignores the schedule; an empty
-///     schedule still runs all tokens
+/// @return whether the method chooses the blocks itself (ToMe, ALGM) and ignores the schedule. Even then, no
+///     tokens merge if the schedule is empty
 /// @throws cv::Exception if the method or a parameter is unknown
 MPM_API bool ignoresSchedule(const std::string& method);
 
@@ -356,7 +357,8 @@ MPM_API bool ignoresSchedule(const std::string& method);
 /// @throws cv::Exception if the file cannot be read, is not an ONNX model, or has an invalid value
 MPM_API ModelInfo modelInfo(const std::string& path);
 
-/// Prepares an image as for the training of the model: stretched (bilinear), RGB, (value / 255 - mean) / std.
+/// Prepares an image as in the model's training: stretches it to info.size (bilinear), converts BGR to RGB,
+/// and computes (value / 255 - mean) / std.
 /// @param image CV_8UC3, BGR, any size but empty
 /// @param info from modelInfo(); `size` must be set, `std` must be positive
 /// @return CV_32F 1x3xHxW with info.size
@@ -364,9 +366,9 @@ MPM_API ModelInfo modelInfo(const std::string& path);
 MPM_API cv::Mat blobFromImage(const cv::Mat& image, const ModelInfo& info);
 
 /// Reads the outputs of a detector. Sigmoid: each pair of a box and a class other than the background is a
-/// candidate. Softmax: each box is a candidate of its best class other than the background. Without
-/// activation: if the model has labels, each box with its label is a candidate; else each pair is, as for
-/// Sigmoid. Boxes are clipped to the image; boxes with NaN or without area are skipped.
+/// candidate. Softmax: each box is a candidate of its best class other than the background. None: if the
+/// network has an output of labels, each box with its label is a candidate; else each pair is a candidate, as
+/// for Sigmoid. Boxes are clipped to the image; boxes with NaN or without area are skipped.
 /// @param outputs from net.forward(outputs, names)
 /// @param names names of the outputs, in the same order; must include all outputs named in info.detections
 /// @param info from modelInfo(); `detections` must be set; if boxes are in pixels of the input, `size` too

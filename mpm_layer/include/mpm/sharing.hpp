@@ -1,5 +1,5 @@
-// Content-aware token sharing (CTS) in a network: chooses the superpatches of 2x2 patches that share a token.
-// <mpm/mpm.hpp> has everything else.
+// Content-aware token sharing (CTS) in a network: chooses the superpatches (2x2 patches) whose patches share
+// a token. <mpm/mpm.hpp> has everything else.
 #pragma once
 
 #include <memory>
@@ -20,14 +20,14 @@ public:
     explicit Sharing(std::shared_ptr<SharingControl> control);
 
     cv::Size grid() const;  ///< columns and rows of superpatches
-    int shared() const;  ///< number of superpatches that share a token; at first the number in the model file
+    int shared() const;  ///< superpatches whose patches share a token; at first the number in the model file
 
-    /// @param count number of superpatches that share a token, 0..grid().area(); 0 runs all tokens
+    /// @param count number of superpatches whose patches share a token, 0..grid().area(); 0 runs all tokens
     /// @throws cv::Exception if `count` is out of range
     void setShared(int count);
 
-    /// Replaces the scores of the policy network. The superpatches with the highest scores share a token.
-    /// Among equal scores the lowest index comes first; NaN is below all other scores.
+    /// Replaces the scores of the policy network. Patches share a token in the superpatches with the highest
+    /// scores. Among equal scores the lowest index comes first; NaN is below all other scores.
     /// @param scores a matrix for each image of the batch, or a single matrix for all images: CV_32F with the
     ///     size grid(); {} restores the scores of the policy network
     /// @throws cv::Exception if a matrix has another size or type; the next forward throws if the number of

@@ -24,9 +24,9 @@ namespace HWY_NAMESPACE {
 // by lane, and the weights form a panel, the right operand of the product with the values. A pass computes
 // the weights of as many keys as fit in a buffer, then adds the keys' weighted values to the output.
 
-// A weight is 2^(score - peak). If a peak is raised, all sums of the query must be scaled. So a peak is
-// raised only if a score exceeds the peak by more than kSlack. Each query has a separate peak, so the bits of
-// a query do not depend on other queries.
+// A weight is 2^(score - peak). If a peak is raised, all sums of the query must be scaled, which takes time.
+// So a peak is raised only if a score exceeds the peak by more than kSlack. Each query has a separate peak,
+// so the bits of a query do not depend on other queries.
 constexpr float kSlack = 8.0f;
 
 // The state of a panel of queries. V vectors of the panel are in use: 1 if the remaining queries of the head

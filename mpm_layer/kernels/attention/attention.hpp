@@ -1,5 +1,5 @@
-// Attention of a head over an image. Scores are computed for a panel of queries and a few keys at a time, so
-// that they fit in the cache.
+// Attention of a head over an image. The kernels compute the scores of a panel of queries and a few keys at a
+// time, so the scores fit in the cache.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@ namespace mpm::kernels {
 /// The base-2 logarithm of e. Attention computes its exponentials as powers of 2.
 constexpr float kLog2E = 1.44269504f;
 
-/// The input of a head for an image. Rows are `stride` floats apart. Keys must be readable in whole row
-/// groups: see paddedSize().
+/// The input of a head for an image. Rows are `stride` floats apart. Whole row groups of keys must be
+/// readable: see paddedSize().
 struct AttentionHead {
     const float* queries;
     const float* keys;
@@ -18,14 +18,14 @@ struct AttentionHead {
     size_t stride;
     int tokens;
     int headSize;
-    float scale;                     ///< factor of the logits
-    const float* keyBias = nullptr;  ///< added to the logits of each key; may be null
+    float scale;                     ///< the logits are scale * q k^T
+    const float* keyBias = nullptr;  ///< a value for each key, added to its logits; may be null
     int queryCount = -1;             ///< negative: as many queries as tokens
 
     int queriesFrom(int first) const { return (queryCount < 0 ? tokens : queryCount) - first; }
 };
 
-/// Returns the number of queries in a panel, which are computed together.
+/// Returns the number of queries in a panel. attendPanel() computes these queries together.
 int queryPanel();
 
 /// Computes softmax(scale q k^T + bias) v for the panel of queries that begins at row `first`. The first row

@@ -22,9 +22,9 @@ namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
 // The numbers of keys in a block and in a piece of a block. While the vector units turn a block's scores into
-// weights, the tile unit multiplies the next block's keys and the values of earlier blocks. The processor
-// overlaps only instructions that are at most a few hundred apart. So steps of the tile unit alternate with
-// pieces of the block.
+// weights, the tile unit multiplies queries by the next block's keys, and weights by the values of earlier
+// blocks. The processor overlaps only instructions that are at most a few hundred apart. So steps of the tile
+// unit alternate with pieces of the block.
 constexpr int kTileKeys = 2 * kTileRows, kPieceKeys = 8, kPieces = kTileKeys / kPieceKeys;
 // The number of blocks in a group. A single product multiplies the values of all keys in a group.
 constexpr int kTogether = 2;
@@ -64,8 +64,8 @@ public:
         m_group = group;
         m_column = group.blocks > 0 ? 0 : m_depth;
     }
-    /// Returns the number of steps to run during a block: all steps for scores, and the steps for values
-    /// divided equally among `blocks` blocks.
+    /// Returns the number of steps to run during a block: all steps for scores, and an equal share of the
+    /// steps for values, if `blocks` blocks share these steps.
     HWY_INLINE int share(int blocks) const {
         const int columns = (m_depth - m_column + blocks - 1) / blocks;
         const int values = columns * m_group.blocks;  // fits: a part of a head's tiles

@@ -10,15 +10,15 @@
 
 namespace mpm::kernels {
 
-/// Whether values of heads of this size are packed as columns of pairs, [columns][pairs], for AMX tiles.
-/// Otherwise values are packed as rows of pairs, [pairsOf(tokens)][columns].
+/// Whether the caller must pack the values of heads of this size as columns of pairs, [columns][pairs], for
+/// AMX tiles. If false, the caller must pack values as rows of pairs, [pairsOf(tokens)][columns].
 bool takesValuesAsColumns(int headSize);
 
 /// The largest number of pairs of tokens that a call of packValues() packs.
 constexpr int kValuePairs = 32;
-/// Packs the values of at most 2 * kValuePairs tokens, which are rows of pairs, as rows or columns of pairs
-/// of tokens. If the number of tokens is odd, a zero completes the last pair. If `asColumns`, each column
-/// gets kValuePairs pairs; pairs after the last token are zero.
+/// Packs the values of at most 2 * kValuePairs tokens. `rows` has pairs of channels. `packed` gets pairs of
+/// tokens, as rows or columns. If the number of tokens is odd, a zero completes the last pair. If
+/// `asColumns`, each column gets kValuePairs pairs; pairs after the last token are zero.
 void packValues(const ConstPairRows& rows, int tokens, int columns, bool asColumns, Bf16Pair* packed,
                 size_t packedStride);
 
@@ -30,8 +30,8 @@ constexpr int kKeysRead = 32;
 /// tokens.
 struct AttentionHeadBf16 {
     AttentionHead f32;  ///< the rows and `scale` of this member are not read
-    /// The first pairsOf(headSize) of each row are used. The queries are multiplied by kLog2E and the factor
-    /// of the logits. Rows may be in pieces only if `valuesAreColumns`.
+    /// Attention reads the first pairsOf(headSize) pairs of each row. The caller must multiply the queries by
+    /// kLog2E and the factor of the logits. Rows may be in pieces only if `valuesAreColumns`.
     ConstPairRows queries, keys;
     const Bf16Pair* values;  ///< from packValues()
     size_t valueStride;
@@ -40,16 +40,16 @@ struct AttentionHeadBf16 {
 
 void attendPanelBf16(const AttentionHeadBf16& head, int first, float* output, size_t outputStride);
 
-/// Whether attention in int8 takes the values as quads, like the keys. If so, weights are bytes too.
+/// Whether attention in int8 takes the values as quads, like the keys. If so, attention weights are bytes.
 bool takesValueQuads();
 
-/// The quantisation step of a token's values in a head. Attention multiplies the token's weight by the step:
-/// it adds `bias`, the base-2 logarithm of the step, to the token's score. Multiplying the weight by
-/// `inverse` removes the step again. If a value is not finite, both members are NaN.
+/// The quantisation step of a token's values in a head. To multiply the token's weight by the step, attention
+/// adds `bias`, the base-2 logarithm of the step, to the token's score. Multiplying the weight by `inverse`
+/// removes the step again. If a value is not finite, both members are NaN.
 struct ValueStep {
     float bias, inverse;
 };
-/// Quantises the values of a token in a head. May write up to three bytes more, to complete a quad.
+/// Quantises the values of a token in a head. May write three more bytes, to complete a quad.
 ValueStep roundValues(const float* values, int size, std::int8_t* bytes);
 /// Interleaves the bytes of four tokens: each of `count` columns gets a quad with a byte of each token.
 void interleaveBytes(const std::int8_t* const (&tokens)[4], int count, I8Quad* quads);
@@ -60,11 +60,11 @@ struct AttentionHeadI8 {
     AttentionHead f32;   ///< `keys` of this member is not read
     const I8Quad* keys;  ///< [tokens][keyStride]; the first quadsOf(headSize) of each row are used
     size_t keyStride;
-    const float* keyScales;          ///< of each token
+    const float* keyScales;          ///< the quantisation step of each token's key
     const I8Quad* values = nullptr;  ///< [quadsOf(tokens)][valueStride], from interleaveBytes()
     size_t valueStride = 0;
-    const float* valueBiases = nullptr;    ///< of each token: ValueStep::bias
-    const float* valueInverses = nullptr;  ///< of each token: ValueStep::inverse
+    const float* valueBiases = nullptr;    ///< ValueStep::bias of each token
+    const float* valueInverses = nullptr;  ///< ValueStep::inverse of each token
 };
 
 void attendPanelI8(const AttentionHeadI8& head, int first, float* output, size_t outputStride);

@@ -228,7 +228,7 @@ bool TakesValueQuads() {
 }
 
 ValueStep RoundValues(const float* values, int size, std::int8_t* bytes) {
-    // The smallest step that lets weights neither overflow nor vanish in f32.
+    // With a step below kLeast, attention weights could overflow or vanish in f32.
     constexpr float kLeast = 0x1p-80f, kNaN = std::numeric_limits<float>::quiet_NaN();
     const float largest = largestOf(values, size);
     if (!(largest == largest)) {

@@ -41,7 +41,8 @@ struct KeyBlock {
         return (kKeyBlockI8 + kKeyBlockI8 / 4) * panelWidth() + 3 * kKeyBlockI8;
     }
 
-    /// Sets the steps, biases and inverses of `count` keys. Missing keys get the score minus infinity.
+    /// Sets the steps, biases and inverses of `count` keys, from `key` on. The biases of missing keys are
+    /// minus infinity, so the weights of these keys are 0.
     HWY_INLINE void setKeys(const AttentionHeadI8& head, int key, int count) {
         std::copy_n(head.keyScales + key, count, steps);
         std::copy_n(head.valueInverses + key, count, inverses);

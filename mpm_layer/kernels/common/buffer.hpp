@@ -1,5 +1,5 @@
-// Buffers for kernels, aligned for the widest vector. Freed memory is kept for later buffers of the process.
-// So after the first forwards, no memory is allocated, even if the number of tokens changes.
+// Buffers for kernels, aligned for the widest vector. The process keeps freed memory for later buffers. So
+// after the first forwards, buffers take no memory from the system, even if the number of tokens changes.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ public:
     Buffer& operator=(const Buffer&) = delete;
 
     /// Reserves at least `count` floats and a cache line after them, so that a kernel may read a whole vector
-    /// at the last float.
+    /// that begins at the last float.
     float* reserve(size_t count);
     float* data() { return m_data; }
     const float* data() const { return m_data; }
@@ -40,7 +40,7 @@ private:
     size_t m_bytes = 0;
 };
 
-/// Returns how often memory was taken from the system. After the first forwards, this number is constant.
+/// Returns how often buffers took memory from the system. After the first forwards, this number is constant.
 size_t systemAllocations();
 
 }  // namespace mpm::kernels

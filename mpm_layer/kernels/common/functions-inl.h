@@ -58,9 +58,9 @@ HWY_INLINE Float exp2Coarse(Float x) {
     return Float{_mm512_scalef_ps(horner(part, kTerms).raw, x.raw)};
 }
 
-// The range of a function is divided into pieces, each with a short polynomial. A register with sixteen lanes
-// is a table of the coefficients of a power of x for all pieces. This takes fewer operations than a long
-// polynomial or a quotient.
+// The functions below divide their range into pieces, each with a short polynomial. A register with sixteen
+// lanes holds the coefficients of a power of x for all pieces. A short polynomial takes fewer operations than
+// a long polynomial or a quotient.
 
 /// x as a whole number of pieces, each 2^-kBits long, plus a rest between -1/2 and 1/2 of a piece.
 template <int kBits>
@@ -156,8 +156,8 @@ HWY_INLINE Float exp2Coarse(Float x) {
 #endif
 
 /// Returns the cumulative normal distribution at x, with an absolute error below 1e-7. Approximates the error
-/// function by a quotient of polynomials of degrees 13 and 8. The argument is clamped, because farther from 0
-/// the error function is 1 or -1 in f32.
+/// function by a quotient of polynomials of degrees 13 and 8. Clamps the argument, because the error function
+/// of a larger argument is 1 or -1 in f32.
 HWY_INLINE Float normal(Float x) {
     static constexpr float kOver[] = {1.12837877f,     0.20659385f,     0.0514604432f, 0.0039923925f,
                                       0.000149376067f, -1.99376271e-6f, 1.98734441e-8f};

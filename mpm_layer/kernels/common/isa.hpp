@@ -5,9 +5,11 @@ namespace mpm::kernels {
 /// Applies the environment variable MPM_MAX_CPU_ISA; returns whether the variable is set. Must be called
 /// before Highway chooses any kernel.
 bool limitInstructionSet();
-/// Whether the limit allows AMX, products of bf16 and products of bytes, respectively.
+/// Whether MPM_MAX_CPU_ISA allows AMX.
 bool allowsAmx();
+/// Whether MPM_MAX_CPU_ISA allows instructions that multiply bf16.
 bool allowsBf16();
+/// Whether MPM_MAX_CPU_ISA allows instructions that multiply bytes and add the products in 32 bits.
 bool allowsVnni();
 /// Whether a 64-bit Arm processor has `sdot`, which adds up four products of bytes.
 bool hasSdot();

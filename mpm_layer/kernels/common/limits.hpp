@@ -1,5 +1,5 @@
-// Limits on the sizes of matrices and images. Every size from a model or a caller must be checked before
-// anything is computed from it.
+// Limits on the sizes of matrices and images. Code must check every size from a model or a caller before it
+// uses the size in a computation.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace mpm {
 /// checkShape() accepts a shape, every product of its sizes fits an int.
 constexpr std::int64_t kMostElements = std::numeric_limits<int>::max() - 65535;
 
-/// The longest side of an image (as in JPEG) and the largest number of pixels (more than any camera has).
+/// The longest side of an image in pixels (as in JPEG), and the largest number of pixels of an image.
 constexpr int kLongestSide = 65535;
 constexpr std::int64_t kMostPixels = std::int64_t{1} << 27;
 

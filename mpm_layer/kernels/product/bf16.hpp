@@ -10,21 +10,21 @@
 
 namespace mpm::kernels {
 
-/// Two neighbours along the depth of a product, the first in the low half.
+/// Two bf16 that are neighbours along the depth of a product. The first is in the low half.
 using Bf16Pair = std::uint32_t;
 
 /// The number of pairs in a piece of a row.
 constexpr int kPiecePairs = 16;
 
-/// Rows of pairs. From a row to the next, it is `stride` pairs; from a piece of a row to the next,
-/// `pieceStep` pairs. If the pieces of a row follow each other, pieceStep is kPiecePairs.
+/// Rows of pairs, in pieces of kPiecePairs pairs. Rows begin `stride` pairs apart. The pieces of a row begin
+/// `pieceStep` pairs apart. If there are no gaps between the pieces, pieceStep is kPiecePairs.
 template <class Pair>
 struct RowsOfPairs {
     Pair* data;
     size_t stride;
     size_t pieceStep = kPiecePairs;
 
-    /// Returns a part of the rows: from `row`, and from the pair at `word` of each row.
+    /// Returns a part of the rows: row `row` and later rows, each from its pair `word` on.
     RowsOfPairs from(size_t row, size_t word = 0) const {
         return {data + row * stride + word / kPiecePairs * pieceStep + word % kPiecePairs, stride, pieceStep};
     }
@@ -40,8 +40,8 @@ inline int pairsOf(int width) {
     return (width + 1) / 2;
 }
 
-/// Rounds a row, multiplied by `factor`, to pairs. If `width` is odd, a zero completes the last pair.
-/// `pieceStep` is as in RowsOfPairs.
+/// Multiplies a row by `factor` and rounds the results to pairs. If `width` is odd, a zero completes the last
+/// pair. `pieceStep` is as in RowsOfPairs.
 void packPairs(const float* row, int width, Bf16Pair* pairs, float factor = 1,
                size_t pieceStep = kPiecePairs);
 /// Rounds two rows to pairs, a pair for each column. If `second` is null, the second row is zeros.

@@ -10,8 +10,8 @@ namespace mpm::kernels {
 
 using Cell = std::uint32_t;
 
-/// Columns whose cells are neighbours in memory: from `lane` of a vector to the start of the next run. The
-/// cell of lane l is at offset + l.
+/// Columns of a vector whose cells are neighbours in memory. The columns are the lanes from `lane` to the
+/// start of the next run. The offset of the column in lane l is offset + l.
 struct CellRun {
     int lane;
     std::ptrdiff_t offset;
@@ -27,14 +27,14 @@ struct CellGrid {
     int count;  ///< number of taps
 };
 
-/// Fills panel[plane * count + tap][column]. Each of the panel's two vectors must have at least one run, and
-/// the first run must begin at lane 0. A whole vector is read for each run, so memory before and after the
-/// cells must be readable.
+/// Fills panel[plane * count + tap][column]. `runs` has the runs of the two vectors of a panel's row. Each
+/// vector must have at least one run, and its first run must begin at lane 0. For each run, gatherPanel()
+/// reads a whole vector, so memory before and after the cells must be readable.
 void gatherPanel(const CellGrid& grid, const std::vector<CellRun> (&runs)[2], void* panel);
 
 /// Computes to[x] for each x < `width` of a row: `start` plus the sum over all planes and taps of
-/// weights[plane * count + tap] * the f32 cell at x. Meant for few rows of weights, which would not fill a
-/// row group. Cells must be readable up to a multiple of four vectors.
+/// weights[plane * count + tap] * the f32 cell of (plane, tap) at x. Meant for products with too few rows of
+/// weights to fill a row group. Cells must be readable for `width` rounded up to a multiple of four vectors.
 void sumTaps(const CellGrid& grid, const float* weights, float start, int width, float* to);
 
 }  // namespace mpm::kernels

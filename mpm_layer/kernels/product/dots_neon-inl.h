@@ -112,8 +112,8 @@ HWY_INLINE void addTwoQuads(const Left& left, const std::int32_t* panel, const S
     }
 }
 
-/// Computes the sums of R rows with V vectors of columns of a panel. Stores them as [R][8]. Strides are in
-/// quads.
+/// Computes the dot products of R rows with the columns in V vectors of a panel. Stores them as [R][8].
+/// Strides are in quads.
 template <int R, int V, class Ahead>
 HWY_INLINE void storeSquares(int quads, const I8Quad* rows, size_t rowStep, const I8Quad* panel,
                              std::int32_t* sums, Ahead ahead) {
@@ -143,7 +143,7 @@ HWY_INLINE void storeSquares(int quads, const I8Quad* rows, size_t rowStep, cons
     }
 }
 
-/// Like largestOf for other instruction sets (quads-inl.h).
+/// Replaces largestOf() in quads-inl.h, which is for other instruction sets.
 HWY_INLINE float largestOf(const float* row, int width) {
     const uint32x4_t sign = vdupq_n_u32(0x80000000u);
     uint32x4_t peaks[2] = {vdupq_n_u32(0), vdupq_n_u32(0)};
@@ -176,7 +176,7 @@ HWY_INLINE int8x16_t bytesOfSteps(const float* from, float32x4_t inverse, float3
     return vuzp1q_s8(vreinterpretq_s8_s16(low), vreinterpretq_s8_s16(high));
 }
 
-/// Like roundToQuads for other instruction sets.
+/// Replaces roundToQuads() in quads-inl.h, which is for other instruction sets.
 HWY_INLINE void roundToQuads(const float* row, int width, float inverse, int offset, I8Quad* quads,
                              float zero = 0) {
     auto* to = reinterpret_cast<std::int8_t*>(quads);

@@ -26,7 +26,7 @@ ByteForm FormOf(Finer finer) {
     return withDot([finer](auto dot) HWY_ATTR { return decltype(dot)::form(finer); });
 }
 
-/// Quantises a row from its largest absolute value: see roundToQuads() for `row`. Returns the row's step.
+/// Quantises a row whose largest absolute value is `largest`. Returns the step. `row`: see roundToQuads().
 template <class Dot, class Row>
 HWY_INLINE float quantise(const Row& row, int width, float largest, const float* least, Finer finer,
                           I8Quad* quads) {

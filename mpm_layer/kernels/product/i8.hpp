@@ -26,9 +26,9 @@ inline int quadsOf(int width) {
 /// than weights, and outliers make steps large.
 enum class Finer { Left, Right };
 
-/// How values become bytes. A byte of the left operand is the number of steps of a value, plus `offset`.
+/// How values become bytes. A byte is the number of steps of a value. In the left operand, `offset` is added.
 struct ByteForm {
-    int offset, left, right;  // left, right: number of steps of an operand's largest value
+    int offset, left, right;  // left, right: number of steps of the largest value of each operand
     int pair = 2 * right;     // largest sum of the steps of two neighbours of the right operand
 };
 
@@ -44,11 +44,11 @@ constexpr int kLargestI8Depth = 65536;
 /// Quantises a row to the quads of a left operand. Returns the quantisation step: 0 for a row of zeros, NaN
 /// if a value is not finite. If the step is NaN, every product of the row is NaN.
 float packQuads(const float* row, int width, I8Quad* quads, Finer finer = Finer::Left);
-/// Like packQuads(), for a row whose values are all at least `least`, which must be at most 0. Bytes count
-/// steps from `least`, not from 0, so after an activation the steps are about half as large. The weights must
-/// be packed with the same `least`.
+/// Like packQuads(), for a row without values below `least`, which must not be positive. Bytes count
+/// steps from `least`, not from 0. If `least` is near 0, as after GELU, the steps are about half as large as
+/// those of packQuads(). The weights must be packed with the same `least`.
 float packQuadsFrom(float least, const float* row, int width, I8Quad* quads);
-/// The same for rows of pairs, if productI8WritesPairs(). packQuadsFrom() raises lower values to `least`.
+/// The same for rows of pairs. productI8WritesPairs() must be true. Values below `least` count as `least`.
 float packQuads(const Bf16Pair* row, int width, I8Quad* quads, Finer finer = Finer::Left);
 float packQuadsFrom(float least, const Bf16Pair* row, int width, I8Quad* quads);
 
@@ -56,7 +56,7 @@ float packQuadsFrom(float least, const Bf16Pair* row, int width, I8Quad* quads);
 float largestMagnitude(const float* row, int width);
 /// Quantises four rows of a right operand, in the form of Finer::Right, to a quad for each column. `largest`
 /// is the largest absolute value of the operand. If the operand has fewer rows, the last pointers are null,
-/// and their rows count as zeros. Adds the four bytes of each column to `sums`.
+/// and their rows count as zeros. Adds the four bytes of column n to sums[n].
 void interleaveQuads(const float* const (&rows)[4], int width, float largest, I8Quad* quads,
                      std::int32_t* sums);
 
@@ -69,10 +69,11 @@ public:
 
     size_t bytes() const;  ///< bytes in use
     const float* scales() const { return m_scales.data(); }
-    /// Returns the values that are added to the sums of each column, to remove the offset of left bytes.
+    /// Returns a value for each column. Products add the value to the column's sums, to remove the offset of
+    /// left bytes.
     const std::int32_t* offsets() const { return m_offsets.data(); }
-    /// Returns the product of the weights with a row in which every value is `least`; the caller must add
-    /// this product. Empty if `least` is not set.
+    /// Returns the product of the weights with a row in which every value is `least`. The caller must add
+    /// this product to the bias. Empty if `least` is not set.
     const std::vector<float>& least() const { return m_least; }
     /// Returns the rounding errors of the weights: the weights that were packed, minus their quantised
     /// values. The arguments must be those of the constructor.
@@ -88,9 +89,9 @@ private:
     std::vector<std::int32_t> m_offsets;
 };
 
-/// Returns the relative error of quantising by column: the L2 norm of the errors, divided by the L2 norm of
-/// the weights without the largest weight of each column. Infinite if a weight is not finite or the depth
-/// exceeds kLargestI8Depth.
+/// Returns the relative error of weights that are quantised with a step for each column: the L2 norm of the
+/// errors, divided by the L2 norm of the weights without the largest weight of each column. Infinite if a
+/// weight is not finite or the depth exceeds kLargestI8Depth.
 double lossOfI8(const float* weights, size_t stride, int depth, int columns);
 
 /// Like product(); `rowStride` is in quads, and `rowScales` has the result of packQuads for each row.
@@ -98,7 +99,8 @@ void productI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int
                const PackedWeightsI8& weights, const Epilogue& epilogue, float* output, size_t outputStride);
 /// Whether productI8() can write pairs if the rows have this depth: only on processors with AMX.
 bool productI8WritesPairs(int depth);
-/// Like productBf16() to pairs. productI8WritesPairs() must be true.
+/// Like the function above, but writes rows of pairs, as productBf16() does. productI8WritesPairs() must be
+/// true.
 void productI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
                const PackedWeightsI8& weights, const Epilogue& epilogue, const PairRows& output);
 

@@ -1,5 +1,5 @@
-// Products on 64-bit Arm, whose instructions can multiply by a single lane of a vector. So a load reads
-// several elements of the left operand. Sums are added in the same order as in multiplyAdd.
+// Products on 64-bit Arm, whose instructions can multiply by a single lane of a vector. So a single load
+// serves several elements of the left operand. Sums are added in the same order as in multiplyAddSteps.
 
 #if defined(MPM_KERNELS_LANES_NEON_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_LANES_NEON_INL_H_

@@ -66,8 +66,8 @@ HWY_INLINE void packColumns(const T* rows, size_t stride, int present, int count
 /// Sums of R rows and V vectors of columns: both vectors of a panel, or only the first.
 template <int R, int V = 2>
 struct Block {
-    // Not left implicit: GCC would compile an implicit constructor without this target's instruction set, and
-    // then could not inline functions that use vectors.
+    // Not implicit, because GCC would compile an implicit constructor without this target's instruction set.
+    // Then GCC could not inline functions that use vectors.
     HWY_INLINE Block() {}
 
     Float sum[R][V];

@@ -18,9 +18,9 @@
 #include "mpm_layer/kernels/product/microkernel-inl.h"
 #include "mpm_layer/kernels/product/tiles-inl.h"
 
-// Highway 1.0 has no target with AVX-512 BF16; in later versions, some targets above AVX3 have it. So AVX-512
-// BF16 is enabled for AVX3 and all better targets, and hasPairs() checks the processor at run time. AMX,
-// which multiplies bf16 many times faster on the newest Intel processors, is treated the same way.
+// Highway 1.0 has no target with AVX-512 BF16; later versions have some such targets above AVX3. So this file
+// enables AVX-512 BF16 for AVX3 and all better targets, and hasPairs() checks the processor at run time. The
+// same applies to AMX, which multiplies bf16 many times faster on the newest Intel processors.
 #undef MPM_HAS_BF16
 #undef MPM_BEFORE_NAMESPACE_BF16
 #if HWY_TARGET <= HWY_AVX3 && defined(__GNUC__) && (__GNUC__ >= 11 || defined(__clang__))

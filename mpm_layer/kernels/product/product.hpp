@@ -9,8 +9,8 @@
 
 namespace mpm::kernels {
 
-/// Returns the number of rows in a group. These rows are computed together, so threads should get whole
-/// groups.
+/// Returns the number of rows in a group. Products compute the rows of a group together, so each thread
+/// should get whole groups.
 int rowGroup();
 /// Returns the number of columns in a panel of a packed right operand.
 int panelColumns();
@@ -19,13 +19,13 @@ inline int groupsOf(int rows) {
     return (rows + rowGroup() - 1) / rowGroup();
 }
 
-/// Returns the distance between rows in temporary memory, at least a cache line more than the width. Widths
-/// are often powers of two, and rows at such a distance would be in the same few sets of a cache.
+/// Returns the distance between rows in temporary memory, in floats: at least a cache line more than the
+/// width. Widths are often powers of two, and rows at such a distance would share a few sets of a cache.
 constexpr size_t paddedStride(int width) {
     return (static_cast<size_t>(width) + 15) / 16 * 16 + 16;
 }
-/// Returns the number of floats of a left operand with `rows` rows. Includes the extra rows that products
-/// read, because they read whole row groups or, in tiles, multiples of 32 rows.
+/// Returns the number of floats of a left operand with `rows` rows. Includes extra rows, because products
+/// read whole row groups or, in tiles, multiples of 32 rows.
 inline size_t paddedSize(int rows, size_t stride) {
     constexpr int kTiles = 32;
     return static_cast<size_t>((groupsOf(rows) * rowGroup() + kTiles - 1) / kTiles * kTiles) * stride;
@@ -49,7 +49,8 @@ public:
 
     /// Changes the size to that of another operand, whose panels the caller must fill. Allocates only if the
     /// memory is too small.
-    /// `kept`: whether the panels serve many products, and so are rarely in the caches.
+    /// `kept`: whether the panels serve many products. Such panels are rarely still in the caches at the next
+    /// product, so products in tiles prefetch them.
     void reshape(int depth, int columns, bool kept = false) {
         m_depth = depth;
         m_columns = columns;
@@ -77,17 +78,17 @@ public:
 
 using mpm::Activation;
 
-/// The operations on a sum before it is stored, in the order of the members. A null pointer omits its
-/// operation. `residual` and `gate` are matrices, `rowBias` has a value for each row, `bias` and `scale` for
-/// each column.
+/// The operations on a sum before a product stores the sum, in the order of the members. If a pointer is
+/// null, its operation is omitted. `residual` and `gate` are matrices, `rowBias` has a value for each row,
+/// `bias` and `scale` have a value for each column.
 struct Epilogue {
     const float* bias = nullptr;
     const float* rowBias = nullptr;
-    const float* residual = nullptr;  ///< added; its rows are residualStride apart
+    const float* residual = nullptr;  ///< added; its rows are residualStride floats apart
     size_t residualStride = 0;
     bool residualLast = false;  ///< the residual is added after all other operations
     Activation activation = Activation::None;
-    const float* gate = nullptr;  ///< factor; its rows are gateStride apart
+    const float* gate = nullptr;  ///< factor; its rows are gateStride floats apart
     size_t gateStride = 0;
     const float* scale = nullptr;  ///< factor
     bool add = false;              ///< adds to the f32 output instead of overwriting it

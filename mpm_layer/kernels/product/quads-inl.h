@@ -164,7 +164,7 @@ struct DotPlain {
 
 #endif
 
-/// Calls run(Dot()) with the best Dot class of this processor, which is the same in the whole process.
+/// Calls run(Dot()) with the best Dot class of this processor. All calls in a process get the same class.
 template <class Run>
 HWY_INLINE auto withDot(const Run& run) {
 #if MPM_HAS_VNNI
@@ -326,7 +326,7 @@ struct Step {
 #if HWY_TARGET != HWY_NEON
 
 /// Returns the largest absolute value of a row, or NaN if a value is not finite. Compares the bits of floats
-/// without the sign: they have the same order as the values, and are largest if a value is not finite.
+/// without the sign: these bits have the same order as the values, and are largest if a value is not finite.
 HWY_INLINE float largestOf(const float* row, int width) {
     constexpr std::int32_t kInfinity = 0x7F800000;
     const FloatTag d;

@@ -58,14 +58,15 @@ public:
             std::uint16_t bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
             std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
         } layout;
-        // The intrinsic reads all of the layout, but tells the compiler of its first bytes only.
+        // The intrinsic reads the whole layout, but declares only the first bytes as read. Without this
+        // statement, the compiler could omit writes to the other bytes.
         __asm__ volatile("" : : "r"(&layout) : "memory");
         _tile_loadconfig(&layout);
     }
     HWY_INLINE ~TileScope() { _tile_release(); }
 };
 
-/// Makes the compiler finish all writes: the compiler does not know that tile instructions access memory.
+/// Makes the compiler finish all writes: the compiler assumes that tile instructions access no memory.
 HWY_INLINE void finishWrites() {
     __asm__ volatile("" ::: "memory");
 }
@@ -195,16 +196,16 @@ struct LinesAhead {
     int lines;
 };
 
-// The largest depth of a pass, in cells. A pass's part of a panel (144 x 32 x 4 bytes = 18 KiB) stays in the
-// level-1 cache, beside the rows that the pass reads, because the level-2 cache is too slow for tiles.
+// The largest depth of a pass, in cells. The level-2 cache is too slow for tiles. So the part of a panel that
+// a pass reads must fit in the level-1 cache, beside the rows of the pass: 144 x 32 x 4 bytes = 18 KiB.
 constexpr int kCellBlock = 144;
-// A block has 32 rows. The sums of this many rows are finished together.
+// The number of rows whose sums are finished together. A block has 32 rows.
 constexpr int kTileGroup = 8;
 
 /// Multiplies `count` rows by `panels` panels, which follow each other from `panel` on, over a depth of
 /// `cells`. `sums` has room for tileSums(count). Calls done(panel, row) when the sums of kTileGroup rows from
 /// `row` are complete, in sums[row][32]. While the tiles multiply a block, the vector units finish the
-/// previous block, also across panels. If `prefetch`, prefetches the next part of the panels.
+/// previous block, even one of the previous panel. If `prefetch`, prefetches the next part of the panels.
 template <class Tiles, class Sum, class Done>
 HWY_INLINE void multiplyTilePanels(int count, int cells, const std::uint32_t* rows, size_t rowStride,
                                    const std::uint32_t* panel, int panels, bool prefetch, Sum* sums,

@@ -1,7 +1,7 @@
 // Winograd's transforms for 3x3 convolutions, F(4x4, 3x3): tiles of 4x4 outputs from 6x6 inputs. Between the
 // transforms, a tile needs 36 products instead of 144. The interpolation points are 0, +-sqrt(1/2), +-sqrt(2)
-// and infinity. With these points, sums lose a decimal digit; with the usual points 0, +-1 and +-2, they lose
-// two digits.
+// and infinity. With these points, sums lose a decimal digit of precision; with the usual points 0, +-1 and
+// +-2, sums lose two digits.
 #pragma once
 
 #include <cstddef>

@@ -19,8 +19,8 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// Returns the bars of a vector of rows. Adds 2 % to the sum of all errors, which exceeds the rounding of
-/// this sum in f32.
+/// Returns the bars of a vector of rows. Adds 2 % to the sum of all errors, to cover the rounding of this sum
+/// in f32.
 HWY_INLINE Float barsOf(const Screen& screen, const LeadVectors& leads, size_t row) {
     const FloatTag d;
     const Index other = hn::Max(leads.index, hn::Zero(IndexTag()));

@@ -26,8 +26,8 @@ constexpr float kWordReach = 45000.0f, kLargestWord = 32767.0f;
 constexpr int kMostWords = 1 << 16;
 // A step is at least the error h of its row divided by kWordHaze (words) or kFloatHaze (floats).
 constexpr float kWordHaze = 4.0f, kFloatHaze = 1e-5f;
-// A step is at least the step for this distance from the basis: nearer rows hardly differ in f32, and squares
-// of steps must not vanish.
+// A row that is nearer to the basis than this distance gets the step of this distance. In f32, such rows
+// hardly differ from the basis, and the square of a smaller step could be 0.
 constexpr float kTightest = 1e-8f;
 constexpr float kRounding = 0x1p-24f;
 
@@ -219,7 +219,7 @@ HWY_INLINE void finishRow(const PlacedRow& placed, const Rest& rest, bool words,
     // shorter than 1.5.
     const float tilt = std::sqrt(rest.tilt) + 3 * off * norm + 1.5f * haze;
     const float shift = -0.5f * rest.near - (placed.zero ? 0.5f : 0.0f);
-    // The last term: U rounds the sum of two shifts.
+    // The last term covers the rounding of the sum of two shifts in U.
     row.slack = 1.0001f * (tilt * tilt * static_cast<float>(1 / kTilt) + norm * haze + haze * haze +
                            norm * norm * 2 * off + std::abs(shift) * 0x1p-21f);
     row.shift = shift + row.slack;

@@ -53,8 +53,8 @@ HWY_INLINE void copyFew(const float* from, int count, float* to) {
         hn::StoreU(loadFew(from + i, count - i), d, to + i);
 }
 
-// Writes whole vectors, so also writes after the last logit. The next query overwrites these elements, or
-// nothing reads them.
+// Writes whole vectors, and so also elements after the last logit. The next query overwrites these elements;
+// after the last query, nothing reads these elements.
 HWY_INLINE void softmax(const float* logits, int count, float* to) {
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));
@@ -160,7 +160,7 @@ HWY_INLINE void fetch(const float* from, int count) {
 }
 
 // Prefetches the logits, offsets and output of a query. The processor does not prefetch these short arrays by
-// itself, because those of two queries are far apart.
+// itself, because the arrays of two queries are far apart.
 HWY_INLINE void fetchQuery(const DeformableHead& head, int q) {
     fetch<0>(head.logits + q * head.logitStride, head.samples);
     fetch<0>(head.offsets + q * head.offsetStride, 2 * head.samples);

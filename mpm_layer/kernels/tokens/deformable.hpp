@@ -6,10 +6,10 @@
 
 namespace mpm::kernels {
 
-/// Some queries of a head. Every query has `samples` samples, sorted by level.
+/// Some queries of a head. Every query has `samples` samples, sorted by level (feature map).
 struct DeformableHead {
-    /// The head's values, [position][channels]. Each level has zeros around it, so that all four neighbours
-    /// of every sample can be read: a row above the level, a position before each row, and two rows below.
+    /// The head's values, [position][channels]. All four neighbours of every sample must be readable. So
+    /// zeros surround each level: a row above the level, a position before each row, and two rows below.
     const float* values = nullptr;
     int channels = 0;
     int samples = 0, queries = 0;
@@ -19,8 +19,8 @@ struct DeformableHead {
     size_t offsetStride = 0;
     int next = 0;  ///< number of later queries to prefetch, at most `queries`
     // Arrays of [queries * samples]. For each sample: the reference point x, y in pixels from the centre of
-    // pixel 0; the columns and rows of the sample's level; `pitch`, the number of elements from a row to the
-    // next row; `start`, the index of the level's pixel 0 in `values`.
+    // pixel 0; the columns and rows of the sample's level; `pitch`, the number of elements of `values` from a
+    // row of the level to the next row; `start`, the index of the level's pixel 0 in `values`.
     const float *x = nullptr, *y = nullptr;
     const float *columns = nullptr, *rows = nullptr;
     const std::int32_t *pitch = nullptr, *start = nullptr;
@@ -28,8 +28,9 @@ struct DeformableHead {
     size_t outStride = 0;
 };
 
-/// `samples`: samples per query times queries. x, y, columns, rows, pitch and start must be readable for
-/// deformableRoom(samples) elements; `scratch` of deformableHead() needs deformableScratch(samples) floats.
+/// `samples` is the number of samples of all queries together. x, y, columns, rows, pitch and start must be
+/// readable for deformableRoom(samples) elements. `scratch` of deformableHead() must have
+/// deformableScratch(samples) floats.
 size_t deformableRoom(size_t samples);
 size_t deformableScratch(size_t samples);
 

@@ -93,7 +93,7 @@ void meanRow(const float* rows, size_t stride, const int* indices, int count, in
         return;
     }
     for (int k = 0; k < width; ++k) {
-        double sum = rows[indices[0] * stride + k];  // not from 0: keeps negative zeros
+        double sum = rows[indices[0] * stride + k];  // a start at 0 would lose negative zeros
         for (int m = 1; m < count; ++m)
             sum += rows[indices[m] * stride + k];
         out[k] = static_cast<float>(sum / count);

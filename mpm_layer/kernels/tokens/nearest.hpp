@@ -1,5 +1,5 @@
-// The search for the most similar column of each row, in f32. Used by reducers that match two sets of tokens,
-// and to find mutual pairs if there are few tokens.
+// The search for the most similar column of each row, in f32. Reducers use this search to match two sets of
+// tokens, and to find mutual pairs if there are few tokens.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@ namespace mpm::kernels {
 struct SimilarColumns {
     const float* panels;  ///< [panel][k][panelColumns()], missing columns zero
     int count;
-    int width;  ///< of a row
+    int width;  ///< number of elements of a row
 };
 
-/// Packs `present` rows, at most panelColumns(), as the columns of panel `index`. The panel's other columns
-/// are zero.
+/// Packs `present` rows, at most panelColumns(), as the columns of panel `index`. Sets the panel's other
+/// columns to zero.
 void packPanel(const float* rows, size_t stride, int present, int width, int index, float* panels);
 size_t panelsSize(int count, int width);
 

@@ -1,4 +1,4 @@
-// Operations on single rows between the products: norms, rotation, normalising for similarities.
+// Operations on single rows: norms, unit rows, means, rotary positions, softmax.
 #pragma once
 
 #include <cstddef>
@@ -41,14 +41,14 @@ float squaredDistance(const float* a, const float* b, int width);
 void rotateInterleaved(float* head, const float* cosine, const float* sine, int size);
 void rotateHalves(float* head, const float* cosine, const float* sine, int size);
 
-/// Normalises `count` columns of in[channel * stride + column] over their `depth` channels; weight and bias
-/// are per channel, the bias may be null. `out` is laid out like `in`.
+/// Normalises each of `count` columns over its `depth` channels. Inputs are in[channel * stride + column],
+/// and `out` has the same layout. Weight and bias have a value for each channel; the bias may be null.
 void normaliseColumns(const float* in, size_t stride, int depth, int count, const float* weight,
                       const float* bias, const NormRule& rule, float* out);
 
-/// Computes the softmax of scores; `count` must be at least 1. A score with a negative mask value gets 0. If
-/// `mask` is null or all mask values are negative, ignores the mask. A NaN in the mask is not negative. `to`
-/// may be `scores`.
+/// Computes the softmax of scores; `count` must be at least 1. If the mask value of a score is negative, the
+/// result for this score is 0. If `mask` is null or all mask values are negative, ignores the mask. A NaN in
+/// the mask does not count as negative. `to` may be `scores`.
 void maskedSoftmax(const float* scores, const float* mask, int count, float* to);
 
 }  // namespace mpm::kernels

@@ -6,7 +6,7 @@
 // - basis: a point m near all rows, and kDirections directions, which are the columns of a matrix B
 // - place: the coordinates a of a row in the basis
 // - rest: the difference e between a row and m + B a
-// - cell: 32 bits of a rest: an element in f32, or two elements in 16 bits ("words")
+// - cell: 32 bits of a rest: an element in f32, or two elements of 16 bits each ("words")
 // - panel: columns that are multiplied and stored together (packPanel)
 // - screen: the upper bounds U and F of the cosines, computed from cells and places
 // - lead: the column with the highest U of a row so far, or a second column that is kept (leads.hpp)
@@ -21,11 +21,11 @@
 // **The screen.** Tokens of an image resemble each other: similarities differ only in the last digits, and
 // rows differ mostly in a few directions, for example in colour. With the basis, a row is
 //     u_i = m + B a_i + e_i,      cosine_ij - 1 = -|u_i - u_j|^2 / 2.
-// With a_i near the best choice, e_i is small and nearly at right angles to B: c_i = B'e_i is nearly 0. So
+// If a_i is near the best choice, e_i is small and nearly at right angles to B: c_i = B'e_i is nearly 0. So
 //     cosine_ij - 1 = r_i + r_j - (a_i-a_j)'B'B(a_i-a_j) / 2 - (a_i-a_j).(c_i-c_j) + e_i.e_j,
 //     r_i = -|e_i|^2 / 2      (1/2 less for a row of zeros, whose cosine is 0).
 // Similar rows have similar places a, so the first three terms are small, and f32 is exact enough for them.
-// Only e_i.e_j is approximated, with an error that shrinks with the distance of the rows to the basis.
+// Only e_i.e_j is approximated. The nearer the rows are to the basis, the smaller is the error.
 //
 // **The bound.**
 // - A row's cells q_i are e_i / s_i, rounded; s_i is its step. With x_i >= |e_i / s_i - q_i|,
@@ -33,14 +33,14 @@
 //   K follows from the largest |q| and x of all rows (screenMargin). In words, q_i.q_j is exact; in floats,
 //   each step of the product rounds. K also covers this rounding, and the part of the rounding of U that is
 //   proportional to s_i s_j q_i.q_j.
-//   Subtracting m and B a_i rounds, so e_i itself has an error of at most h_i: x_i >= h_i / s_i + ...
+//   The subtraction of m and B a_i rounds, so e_i itself has an error of at most h_i: x_i >= h_i / s_i + ...
 // - The directions are scaled so that |a|^2 (1 + t) <= a'B'Ba / 2 <= |a|^2 (1 + 3t) for t = kTilt. Then
 //       |(a_i-a_j).(c_i-c_j)| <= 3/4 t |a_i-a_j|^2 + (g_i^2 + g_j^2) / t,      g_i >= |c_i|,
 //   and the last quarter of t |a_i-a_j|^2 covers the rounding of f32.
 // - slack_i = g_i^2 / t + the error of r_i, which is below |e_i| h_i + h_i^2 + the rounding of sums.
-// - The length of a unit row of D elements is not exactly 1 in f32. With d = 2^-24 (D + 16), this changes a
-//   cosine by less than d^2 plus d times the cosine's distance from 1. U and F cover the second term; the
-//   bars also cover d^2.
+// - The length of a unit row of D elements is not exactly 1 in f32. With d = 2^-24 (D + 16), the wrong length
+//   changes a cosine by less than d^2 plus d times the cosine's distance from 1. U and F cover the second
+//   term; the bars also cover d^2.
 // So
 //     U_ij = (r_i + slack_i) + (r_j + slack_j) - |a_i-a_j|^2 + s_i s_j (q_i.q_j + K)
 // is never below the cosine minus 1, and exceeds it by at most
@@ -63,8 +63,8 @@ namespace mpm::kernels {
 constexpr int kDirections = 4;
 constexpr double kTilt = 1.0 / (1 << 14);
 
-/// The basis: m, and the columns of B as rows that are `stride` apart and padded with zeros. Unused
-/// directions are zero.
+/// The basis. `origin` is m. `directions` has the columns of B as rows, which are `stride` floats apart and
+/// padded with zeros. Unused directions are zero.
 struct ScreenBasis {
     const float* origin;
     const float* directions;
@@ -85,14 +85,14 @@ struct TokenRows {
     int width;
 };
 
-/// A row is plain if squares of elements neither overflow nor underflow. Other rows are normalised first.
+/// A row is plain if the squares of its elements neither overflow nor underflow. Other rows need unitRow().
 struct PlacedRow {
     float place[kDirections];  ///< a
     float inverse;             ///< 1 / length
     bool finite, zero, plain;
 };
 
-/// Finds the places of rows first..first+count in the basis. Rows are normalised as in unitRow.
+/// Finds the place of each of rows first..first+count in the basis, as if unitRow() had normalised the row.
 void placeRows(const TokenRows& rows, int first, int count, const ScreenBasis& basis, PlacedRow* placed);
 
 struct CentredRow {
@@ -104,8 +104,8 @@ struct CentredRow {
     float error;  ///< x
 };
 
-/// Writes the cells of the rows whose numbers are in `tokens`, a row every `stride` cells. If an element of a
-/// row is not finite, the row's cells are zeros and the row's shift is -infinity.
+/// Writes the cells of the rows whose numbers are in `tokens`. The rows of `cells` are `stride` cells apart.
+/// If an element of a row is not finite, the row's cells are zeros and the row's shift is -infinity.
 void centreRows(const TokenRows& rows, const PlacedRow* placed, const int* tokens, int count,
                 const ScreenBasis& basis, bool words, float* cells, size_t stride, CentredRow* centred);
 
@@ -132,9 +132,9 @@ struct Screen {
 
 /// Bounds of some rows that are near each other.
 struct Extent {
-    double low, high;  ///< of the places in the first direction
-    double most;       ///< of z
-    double least;      ///< of the bars
+    double low, high;  ///< the lowest and highest place in the first direction
+    double most;       ///< the highest z
+    double least;      ///< the lowest bar
 
     /// Whether no row of one extent can be the most similar row of a row of the other extent.
     bool isFarFrom(const Extent& other) const;
@@ -142,8 +142,8 @@ struct Extent {
 
 /// The bars of all rows, and the extents of all panels. The bar of a missing row is +infinity.
 struct FarBars {
-    const float* least;    ///< of each row; readable for whole panels
-    const Extent* panels;  ///< of each panel
+    const float* least;    ///< the bar of each row; readable for whole panels
+    const Extent* panels;  ///< the extent of each panel
 };
 
 /// Sets the bars of the panel that begins at row `first`: -infinity for a row without a lead, +infinity if a
@@ -164,12 +164,12 @@ struct ExactRows {
     const float* data;
     size_t stride;
     int width;
-    const double* lengths;  ///< of unit rows; if null, rows are normalised for each cosine
+    const double* lengths;  ///< of the rows, if all are unit rows; if null, each cosine normalises its rows
     const int* tokens;      ///< the token of each row of the screen
 };
 
-/// Rows for which the screen has not found the most similar row. Columns whose U is below `least`, the bar of
-/// a row, are excluded for this row.
+/// Rows for which the screen has not found the most similar row. `least` has the bar of each row. If U of a
+/// row and a column is below the row's bar, the column is excluded for this row.
 struct DoubtfulRows {
     const int* rows;
     const float* least;

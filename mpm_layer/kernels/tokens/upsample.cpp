@@ -128,7 +128,7 @@ struct Piece {
 // the processor can overlap several chains.
 constexpr int kAbreast = 4;
 
-// Whether all samples are finite; checked once, not in each of the many blends of a sample.
+// Whether all samples are finite. A single check of each sample replaces a check in each of its many blends.
 HWY_INLINE bool allFinite(const float* rows, size_t stride, int classes, int columns) {
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));
@@ -140,7 +140,7 @@ HWY_INLINE bool allFinite(const float* rows, size_t stride, int classes, int col
     return hn::GetLane(hn::SumOfLanes(d, sum)) == 0;
 }
 
-// A single loop over classes for all pieces, so that the best values and labels stay in registers.
+// Handles all pieces in a single loop over classes, so that the best values and labels stay in registers.
 template <bool Finite>
 HWY_INLINE void argmaxPieces(const float* row, size_t stride, int classes, const float* weights,
                              const Piece* pieces, int* labels, float* largest) {
@@ -301,7 +301,7 @@ std::vector<Tap> bilinearTaps(int from, int to, bool alignCorners) {
 
 Runs bilinearRuns(int from, int to, bool alignCorners) {
     Runs runs;
-    constexpr size_t kWidest = 64;  // lanes of any vector, so that a whole vector may be read at the end
+    constexpr size_t kWidest = 64;  // no vector has more lanes; room to read a whole vector at the end
     runs.weights.assign(to + kWidest, 0.f);
     runs.index.assign(to + kWidest, 0);
     runs.next.assign(to + kWidest, 0);

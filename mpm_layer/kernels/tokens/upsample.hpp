@@ -16,8 +16,8 @@ struct Tap {
 
 std::vector<Tap> bilinearTaps(int from, int to, bool alignCorners);
 
-/// A run of neighbouring output columns between the same two samples. If runs are long, a row is stretched
-/// run by run, without gathers.
+/// A run of neighbouring output columns between the same two samples. If runs are long, stretchRow() handles
+/// a row run by run, without gathers.
 struct Run {
     int index = 0, next = 0, begin = 0, end = 0;
 };
@@ -41,7 +41,7 @@ void stretchRow(const float* row, const Runs& runs, float* out);
 void addBlend(const float* low, const float* high, float weight, int columns, float* to);
 
 /// Stretches `classes` rows, which are `stride` apart, and labels each output column with the row that has
-/// the largest value. The lowest row wins ties, a NaN never wins. `best` gets the largest values, or is null.
+/// the largest value. The lowest row wins ties, a NaN never wins. `best` may be null, or gets these values.
 void stretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels,
                    float* best = nullptr);
 
