@@ -229,8 +229,8 @@ static GstCaps* transformCaps(GstBaseTransform* transform, GstPadDirection direc
     return both;
 }
 
-/// Announces the processing time of a frame as the latency, if it differs much from the latency announced
-/// before.
+/// Announces the processing time of a frame as the latency, if the time differs much from the latency that
+/// was announced before.
 static void updateLatency(MpmSegment* self, double milliseconds) {
     const auto now = static_cast<GstClockTime>(milliseconds * GST_MSECOND);
     const GstClockTime before = self->state->latency;

@@ -211,7 +211,7 @@ void Engine::addShares(const pipeline::Segmentation& found, FrameFigures& figure
     pipeline::AlertInput input;
     input.labels = figures.classes;
     input.classShares = figures.shares;
-    // The hold time of alerts counts in stream time, because a file may run faster or slower than a camera.
+    // Measures the hold time of alerts in stream time, because a file may run faster or slower than a camera.
     const std::chrono::duration<double> time(m_lastSeconds);
     using Clock = pipeline::AlertWatch::Clock;
     figures.alerts =

@@ -49,7 +49,7 @@ struct FrameFigures {
     std::vector<int> tokens;  ///< image tokens that enter each block
     double totalMs = 0, networkMs = 0, mergeMs = 0, restoreMs = 0, recomputed = 1;
     std::vector<std::string> classes;
-    std::vector<double> shares;        ///< the share of each class
+    std::vector<double> shares;        ///< the share of the pixels of each class
     cv::Mat labels;                    ///< class ids, CV_8U or CV_16U; empty if the model has no classes
     std::vector<FrameObject> objects;  ///< objects of a detector, or regions of the chosen classes
     std::vector<pipeline::Alert> alerts;

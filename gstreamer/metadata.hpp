@@ -23,9 +23,10 @@ void addMeta(GstBuffer* buffer, const FrameFigures& figures);
 void addRegions(GstBuffer* buffer, const FrameFigures& figures);
 
 /// Adds objects and labels as GStreamer's analytics metadata, which other elements can read. Compiled only
-/// for GStreamer 1.24 or later. Each object becomes an object detection, with a related tracking if it has an
-/// identity. Labels (from 1.26) become a semantic segmentation, whose mask contains class ids, and a
-/// classification with the names of the classes. Adds nothing if there are neither objects nor labels.
+/// for GStreamer 1.24 or later. Each object becomes an object detection. If the object has an identity, a
+/// tracking is related to the detection. Labels (from 1.26) become a semantic segmentation, whose mask
+/// contains class ids, and a classification with the names of the classes. Adds nothing if there are neither
+/// objects nor labels.
 void addAnalytics(GstBuffer* buffer, const FrameFigures& figures);
 
 /// Posts the message "mpm-alert" with the fields class, share and stream-time.

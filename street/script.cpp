@@ -35,7 +35,8 @@ void blend(const cv::Mat& mask, const cv::Vec3b& colour, cv::Mat& image) {
                 }
 }
 
-/// Multiplies pixels by 1 + (gain - 1) * mask; if `labels` is not empty, only pixels of road and pavement.
+/// Multiplies pixels by 1 + (gain - 1) * mask / 255. If `labels` is not empty, changes only road and
+/// pavement.
 void scale(const cv::Mat& mask, float gain, const cv::Mat& labels, cv::Mat& image) {
     for (int y = 0; y < image.rows; ++y)
         for (int x = 0; x < image.cols; ++x) {

@@ -121,7 +121,7 @@ struct Street::State {
         const Stage stage{layout, *now, occluders, buffer.camera()};
         backdrop = lightStreet(stage, buffer, sky, lamps, samples, parked);
         paintGroundEffects(stage, backdrop, parked, backdrop.image);
-        if (litStep < 0) {  // parked cars do not move from hour to hour
+        if (litStep < 0) {  // only the first time, because parked cars do not move
             for (const auto& car : parked)
                 standing.add(renderSprite(stage, car, buffer.size(), samples), backdrop, car, true);
         }

@@ -14,8 +14,8 @@ namespace mpm::street {
 struct StreetObject {
     std::int64_t id = 0;  ///< 1 or more; the same in all frames while the object is in the street
     int label = 0;        ///< CamVid's id
-    cv::Rect box;         ///< of the whole object inside the frame, including hidden parts
-    double visible = 1;   ///< share of the object's pixels in the frame that nothing hides
+    cv::Rect box;         ///< of the object's pixels in the frame, including hidden pixels
+    double visible = 1;   ///< share of the object's pixels in the frame that are not hidden
 };
 
 struct StreetFrame {
@@ -34,8 +34,8 @@ public:
     Street(Street&&) noexcept;
     Street& operator=(Street&&) noexcept;
 
-    /// Returns a frame. `hour`: of the day, 0..24 or more; the light changes in steps of two minutes.
-    /// `seconds`: time of the traffic.
+    /// Returns a frame. `hour`: hour of the day, modulo 24; the light changes in steps of two minutes.
+    /// `seconds`: time that determines the positions of moving actors.
     StreetFrame at(double hour, double seconds);
 
     cv::Size size() const;

@@ -326,7 +326,7 @@ Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vecto
 
 bool accepts(const Graph& graph, const Binding& binding) {
     // Shape inference does not detect every wrong size: an image with another grid but the same number of
-    // patches causes no error. So this also checks the declared size.
+    // patches causes no error. So accepts() also checks the declared size.
     const Shape &declared = graph.inputs[0].dims, &asked = binding.inputs[0].shape();
     for (size_t k = 2; k < asked.size(); ++k) {
         if (declared[k] >= 0 && declared[k] != asked[k]) return false;

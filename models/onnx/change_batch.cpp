@@ -53,7 +53,7 @@ private:
     }
 
     // The axis that contains the batch. The axis may be a product of the batch and other extents, such as
-    // heads; `outer` is the product of the extents in front of the batch.
+    // heads; `outer` is the product of the extents in front of the batch in this axis.
     struct Place {
         size_t axis = 0;
         int64_t outer = 1;
@@ -155,9 +155,9 @@ private:
         return result;
     }
 
-    // Multiplies the axis that contains the batch in the target shape by the batch size. The product of the
-    // extents in front of the batch is the same before and after a Reshape, so it tells the axis. If that
-    // axis is the last (the channels) and longer than 1, multiplies the axis in front of it instead.
+    // In the target shape, multiplies the axis that contains the batch by the batch size. A Reshape does not
+    // change the product of the extents in front of the batch, so this product shows which axis it is. If the
+    // axis is the last (the channels) and longer than 1, multiplies the axis in front of the last instead.
     void changeReshape(size_t n) {
         const int source = m_graph.nodes[n].inputs[0];
         if (!placeOf(source)) {

@@ -60,8 +60,8 @@ Sandbox conversionSandbox(const std::string& input, const std::string& folder);
 
 /// Whether the program was started by ContainedConversion.
 bool isContainedCall(int argc, char** argv);
-/// Runs the child and ends the process; returns an exit status only if the sandbox fails. Must be called only
-/// if isContainedCall() is true.
+/// Does the work of the child process, and ends the process. Returns an exit status only if the sandbox
+/// fails. Must be called only if isContainedCall() is true.
 int containedMain(int argc, char** argv);
 
 constexpr const char* kContainedVerb = "--contained-conversion";

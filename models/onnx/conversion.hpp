@@ -34,8 +34,8 @@ struct Conversion {
     std::string windows;                  ///< description of the attention windows; empty: none
     double windowCount = 1, padding = 0;  ///< windows in an image; rows of padding in these windows
     std::vector<char> windowed;           ///< for each block, whether it attends within windows
-    int besideBlocks = 0;   ///< blocks of further encoders, which do not read the backbone's output
-    std::vector<int> taps;  ///< blocks after which an output leaves the encoder
+    int besideBlocks = 0;                 ///< blocks of other encoders that do not read the backbone's output
+    std::vector<int> taps;                ///< blocks after which an output leaves the encoder
     std::string method = "mpm";
     std::vector<int> schedule;
     bool byDefault = false;  ///< neither the options nor the file named a method or a schedule

@@ -107,8 +107,8 @@ bool followsSize(const Graph& graph, const Binding& binding) {
     for (size_t k = 2; k < 4; ++k) {
         own[k] = graph.inputs[0].dims[k];
         if (own[k] < 1 || asked[k] < 1) return false;
-        // If a convolution cuts patches, the larger size has an additional row and column. A constant
-        // that fits the export's size cannot also fit the larger size.
+        // If a convolution cuts patches, the larger size has an additional row and column of patches, so a
+        // constant that fits the export's size cannot also fit the larger size.
         const List<int64_t> patch = conv == graph.nodes.end() ? List<int64_t>() : conv->getInts("strides");
         const int64_t step =
             patch.size() == 2 && patch[k - 2] > 0 ? patch[k - 2] : std::gcd(own[k], asked[k]);

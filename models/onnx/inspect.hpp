@@ -26,8 +26,8 @@ Inspection inspectModel(const std::string& path);
 /// Inspects a file in memory, which must not have external data.
 Inspection inspectModel(const void* bytes, size_t size);
 
-/// Whether storeMerging() can write the file. Programs that measure for a minute before they store should
-/// check this first.
+/// Whether storeMerging() can write the file. A program that measures for a minute before it stores the
+/// result should call this function first.
 bool canStoreMerging(const std::string& path);
 
 /// Stores method and schedule atomically in a model of the fused form. Changes only attributes, metadata and

@@ -21,8 +21,8 @@ void checkClasses(const ConvertOptions& options, const Graph& graph);
 /// not show how many classes there are. Names in the options replace these names.
 void nameClasses(std::int64_t count, Graph& graph);
 
-/// If the graph has no class names, takes them from the exporter's metadata, if there is a name for each
-/// class. For a detector, mpm.detections names the output with the classes.
+/// If the graph has no class names and the exporter's metadata name each class, takes these names. For a
+/// detector, mpm.detections names the output that has scores or labels of these classes.
 void nameClassesAsExported(Graph& graph);
 
 /// Sets mpm.detections from the options. If the option is empty, keeps an existing value. If no value exists

@@ -16,14 +16,14 @@ enum class Form {
     Layers  ///< the original blocks, with MpmMerge and MpmRestore; for engines with dynamic shapes
 };
 
-/// Whether decoders compute all tokens or merged tokens. Merged tokens are possible for decoders in whose
-/// input each image token depends on a single image token of the encoder.
+/// Whether decoders compute all tokens or merged tokens. A decoder can compute merged tokens if each image
+/// token of its input depends on a single image token of the encoder.
 enum class Decoder { Full, Merged };
 
 struct ConvertOptions {
-    /// A reducer, written as for Encoder::setMethod ("tome:r=13"), or "none". If this and `blocks` are both
-    /// absent, a converted model keeps its method. Otherwise the default is "mpm" if `blocks` is set or the
-    /// form is layers, else "gentle".
+    /// A reducer, written as for Encoder::setMethod ("tome:r=13"), or "none". If `method` and `blocks` are
+    /// both absent, a converted model keeps its method. Otherwise the default is "mpm" if `blocks` is set or
+    /// the form is layers, else "gentle".
     std::optional<std::string> method;
     /// Blocks before which tokens merge. If absent: the method's usual blocks; for a method without usual
     /// blocks, such as "mpm", 2 and 5 if these blocks exist.
@@ -36,7 +36,7 @@ struct ConvertOptions {
     std::map<std::string, std::string> set;  ///< values of scalar inputs, which become constants
     bool labels = false;                     ///< whether the output is class ids at image size, not scores
     std::vector<std::string> classes;        ///< class names by id
-    bool allClasses = false;                 ///< whether `classes` is rejected if it does not name each class
+    bool allClasses = false;                 ///< whether to reject `classes` that do not name each class
     std::vector<cv::Vec3b> palette;          ///< RGB by id
     std::optional<cv::Scalar> mean, deviation;
     std::string detections;      ///< the metadata mpm.detections; empty: guessed; "none": removed

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Trains and exports the shipped weights, the mean of the last three of eight runs: about five hours on two CPU cores.
+# Trains and exports the shipped weights: the mean of the weights of the last three of eight runs. Takes about five hours on
+# two CPU cores.
 #   models/zoo/recipe.sh MPM_MODELS MPM CAMVID OUT
-# A run that was stopped continues when the script is started again. The learning rates of run 3 and of runs 5
-# to 8 fall with time (--minutes), so that these runs end in time on any machine. The shipped weights differ in two
-# points: in their run 3, the share of built-in streets rose from 0.45 to 0.68 and then 0.75, with crops of 320x416 in the
-# last quarter; their run 4 was stopped at step 400, when the rate had fallen by half.
+# If a run was stopped, the script continues the run when you start it again. The learning rates of run 3 and of runs 5
+# to 8 fall with time (--minutes), so that these runs end in time on any machine. The training of the shipped weights
+# differed in two points. In run 3, the share of built-in streets rose from 0.45 to 0.68 and then 0.75, and the last quarter
+# used crops of 320x416. Run 4 was stopped at step 400, when the learning rate had fallen by half.
 set -eu
 models=$(realpath "$1") mpm=$(realpath "$2") camvid=$(realpath "$3") out=$4
 here=$(cd "$(dirname "$0")" && pwd)
@@ -25,7 +26,8 @@ train_run 3 --size 480 640 --from "$out/2/best.pt" --seed 2 --minutes 84 --steps
     --rate 4e-4 --matrix-rate 1.6e-3 --warm-up 40 --validate-every 700
 train_run 4 --size 480 640 --from "$out/3/best.pt" --seed 3 --steps 400 --batch 4 --crop 320 416 --scale 0.6 1.4 --scene 0.7 --streets 250 \
     --rate 8e-5 --matrix-rate 3.2e-4 --warm-up 20 --mean-decay 0.995 --class-power 0.1 --class-limit 3 --validate-every 400
-# Runs with a low rate and the sizes of run 4. They train tokens to be nearest to tokens of the same class; runs 6 and 7 merge.
+# Runs 5 to 8 have a low learning rate and the sizes of run 4. They train tokens to be nearest to tokens of the same class.
+# Runs 6 and 7 also merge tokens.
 gentle() {
     number=$1 from=$2
     shift 2
@@ -45,6 +47,6 @@ gentle 8 "$out/6and7.pt" --seed 14 --minutes 10 --batch 4 --scene 0.9 --streets 
     --mean-decay 0.99 --neighbour-share 1
 "$models" mean "$out/6/best.pt" "$out/7/best.pt" "$out/8/best.pt" --out "$out/street.pt"
 "$models" export "$out/street.pt" "$out/street.onnx" --fused
-# Of the reducers that were measured, this reducer loses least, at no lower speed (docs/reference/evaluation.md).
+# Of the measured reducers, this reducer loses the least accuracy, at no lower speed (docs/reference/evaluation.md).
 "$mpm" convert "$out/street.onnx" "$here/street-vit-tiny.onnx" --decoder merged \
     --method mpm:pairs=0.7,by=keys,mean=weighted,attention=proportional:1+3+5+7

@@ -113,7 +113,7 @@ def convert(
         "mean": None if mean is None else [float(value) for value in mean],
         "std": None if std is None else [float(value) for value in std],
     }
-    with layers_removed():  # because the verification runs the model
+    with layers_removed():  # the verification runs the model with the C++ layers
         return Conversion(reported(library.mpm_convert, path_of(input, "input"), path_of(output, "output"),
                                    json.dumps(options).encode()))
 

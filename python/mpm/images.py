@@ -67,7 +67,7 @@ def _array_of(value: Any, name: str) -> Optional[NDArray[Any]]:
     """Returns the array of a tensor; None if `value` has no array."""
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         kind = int(value.__dlpack_device__()[0])
-        if kind not in (1, 3):  # the processor's memory, normal or pinned
+        if kind not in (1, 3):  # DLPack's numbers of normal and pinned CPU memory
             raise ValueError("%s: the tensor is on another device: move it to the CPU first" % name)
         try:
             return numpy.from_dlpack(value.detach() if hasattr(value, "detach") else value)

@@ -113,7 +113,7 @@ def _to_tune_on(images: Any) -> Tuple[str, List[Image]]:
     if image_files.is_path(images):
         return _path_text(images, "images"), []
     several = list(images)
-    most = 4 * 16  # more than needed, because images of a single colour are not used
+    most = 4 * 16  # more images than needed, because tuning does not use images of a single colour
     chosen = several if len(several) <= most else [several[i * len(several) // most] for i in range(most)]
     return "", [image_files.load(image, "images[%d]" % i)[0] for i, image in enumerate(chosen)]
 

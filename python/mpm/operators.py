@@ -93,7 +93,7 @@ class Operator(Initialised):
 
         while len(self._kept) <= index:
             self._kept.append(numpy.empty((0,), numpy.float32))
-        # Two references are usual: the list's, and the argument of getrefcount().
+        # The list and getrefcount() have a reference each. Another reference means that the array is in use.
         if self._kept[index].shape != shape or sys.getrefcount(self._kept[index]) > 2:
             self._kept[index] = numpy.empty(shape, numpy.float32)
         return self._kept[index]

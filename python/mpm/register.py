@@ -15,7 +15,8 @@ from .network import Net
 from .operators import Operator, operators, set_default
 
 _guard = threading.RLock()
-# Registered classes, by the name that OpenCV looks for. Kept, because cv2 calls classes but keeps no reference.
+# Registered classes, by the name that OpenCV looks for. The dict keeps the classes alive, because cv2 calls them but
+# keeps no reference.
 _layers: Dict[str, type] = {}
 _configured: Dict[str, Optional[str]] = {}  # set by configure()
 _configuring = threading.Lock()
@@ -170,7 +171,7 @@ def readNet(path: Path) -> Any:
     register()
     call(library.mpm_network_check, path_of(path, "path"))
     with _guard:
-        # OpenCV 4.14 moved the functions.
+        # OpenCV 4.14 moved these functions to cv2.utils.logging.
         log = cv2 if hasattr(cv2, "getLogLevel") else cv2.utils.logging
         before = log.getLogLevel()
         log.setLogLevel(min(before, 2))  # 2: errors only

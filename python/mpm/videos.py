@@ -71,7 +71,7 @@ def _quiet(method: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-_kept: List[Any] = []  # must be kept, because the library calls these until the process ends
+_kept: List[Any] = []  # keeps the callbacks alive: the library calls them until the process ends
 
 
 def connect() -> None:

@@ -10,7 +10,7 @@ namespace {
 std::int64_t disabled = 0;
 
 /// Returns the targets of the processor. __builtin_cpu_supports() also checks whether the operating system
-/// saves the wide registers, so this function need not.
+/// saves the wide registers, so no further check is needed.
 std::int64_t ofProcessor() {
     __builtin_cpu_init();
     std::int64_t targets = HWY_EMU128 | HWY_SCALAR;

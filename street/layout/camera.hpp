@@ -11,7 +11,7 @@ struct Camera {
     cv::Vec3f position{0, 2, 0};
     float focal = 600;  ///< pixels
     cv::Point2f centre{320, 240};
-    float yaw = 0, pitch = 0;  ///< to the right, down; radians
+    float yaw = 0, pitch = 0;  ///< radians; positive: to the right, and down
 
     /// Converts to the camera's frame: x right, y up, z along the view.
     cv::Vec3f toView(const cv::Vec3f& world) const {

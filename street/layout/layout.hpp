@@ -30,7 +30,7 @@ enum StreetClass : uchar {
 struct House {
     float side = 1;              ///< -1: left of the road, 1: right, 0: across the end
     float front = 8, back = 18;  ///< |x| of the two long faces (z if side is 0)
-    float near = 10, far = 20;   ///< along the street (x if side is 0)
+    float near = 10, far = 20;   ///< z of the two ends (x if side is 0)
     float eaves = 8, ridge = 11;
     cv::Vec3f wall, trim, roof, door;  ///< colours, RGB 0..1
     float floorHeight = 3, bay = 2.4f, windowWidth = 0.5f, windowHeight = 0.55f;
@@ -55,7 +55,7 @@ struct Lamp {
 struct SignPost {
     cv::Vec3f foot;
     float height = 2.6f;
-    int kind = 0;  ///< 0 limit, 1 triangle, 2 blue disc, 3 board, 4 traffic light
+    int kind = 0;  ///< 0 speed limit, 1 triangle, 2 blue disc, 3 board, 4 traffic light
 };
 
 struct Fence {

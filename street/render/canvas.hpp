@@ -1,4 +1,4 @@
-// The lit street at an hour of the day, and functions that paint actors into it.
+// The lit street at an hour of the day, and functions that paint actors into the street.
 #pragma once
 
 #include <array>
@@ -86,14 +86,14 @@ struct Stage {
     Camera camera;  ///< of the fine maps
 };
 
-/// Returns the lamp light that falls on each fine pixel.
+/// Returns the lamp light on each fine pixel, interpolated from every `step`-th pixel across and down.
 cv::Mat lampMap(const Layout& layout, const Gbuffer& buffer, int step);
 
 /// Lights all static objects and adds parked cars.
 Backdrop lightStreet(const Stage& stage, const Gbuffer& buffer, const Sky& sky, const cv::Mat& lamps,
                      int samples, const std::vector<Actor>& parked);
 
-/// Paints the shadows under actors and the light of their lamps on the road. Must be called before actors are
+/// Paints the shadows of actors, and the light of their lamps on the road. Must be called before actors are
 /// painted.
 void paintGroundEffects(const Stage& stage, const Backdrop& backdrop, const std::vector<Actor>& actors,
                         cv::Mat& image);
@@ -115,7 +115,7 @@ Sprite renderSprite(const Stage& stage, const Actor& actor, cv::Size fineSize, i
 /// Paints an actor over a frame that began as a copy of the backdrop.
 void paintActor(const Sprite& sprite, const Backdrop& backdrop, uchar label, cv::Mat& image, cv::Mat& labels);
 
-/// Paints an actor into the fine maps of the backdrop. Only for actors that never move.
+/// Paints an actor that never moves into the fine maps of the backdrop.
 void paintFine(const Stage& stage, const Actor& actor, cv::Mat& fine, cv::Mat& labels, cv::Mat& depth);
 
 }  // namespace mpm::street

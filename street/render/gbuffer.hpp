@@ -1,4 +1,4 @@
-// The properties of each pixel of the street that do not depend on light.
+// For each pixel of the street, the properties that do not depend on light.
 #pragma once
 
 #include <algorithm>
@@ -77,7 +77,7 @@ template <typename Shade>
 void Gbuffer::solid(const std::vector<Plane>& planes, const cv::Vec3f& low, const cv::Vec3f& high,
                     Shade shade) {
     const cv::Rect area = bounds(low, high);
-    std::vector<float> gap;  // from the eye to each plane; negative if the eye is outside
+    std::vector<float> gap;  // distance from the eye to each plane; negative if the eye is outside
     for (const auto& plane : planes)
         gap.push_back(plane.offset - plane.normal.dot(m_camera.position));
     for (int y = area.y; y < area.y + area.height; ++y) {

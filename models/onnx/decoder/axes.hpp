@@ -59,11 +59,11 @@ private:
     Axes m_axes;
 };
 
-/// Replaces each known form of deformable attention by an MpmDeformable. Returns how many it replaced.
+/// Replaces each known form of deformable attention by an MpmDeformable. Returns the number of replacements.
 int fuseDeformables(Graph& graph, const Inferred& inferred);
 
-/// Replaces each known form of a softmax over masked keys by an MpmMaskedSoftmax. Returns how many it
-/// replaced.
+/// Replaces each known form of a softmax over masked keys by an MpmMaskedSoftmax. Returns the number of
+/// replacements.
 int fuseMaskedSoftmaxes(Graph& graph, const Inferred& inferred);
 
 constexpr int kMostSteps = 64;  ///< most nodes that a search may follow
@@ -73,10 +73,10 @@ bool isUniform(const Tensor& t, double& number);
 /// Whether the node only moves or repeats elements, or changes their type.
 bool isMove(const Node& node);
 
-/// If `node` is the guard of a mask, returns this mask, else kAbsent. A guard makes all keys of a row visible
-/// if the mask hides all of them. To find these rows, it compares the number of hidden or visible keys with a
-/// constant, or tests if all keys are hidden or any is visible. `hides`: if true, true elements of the mask
-/// hide keys, else false elements do.
+/// If `node` is the guard of a mask, returns the mask, else kAbsent. If a mask hides all keys of a row, the
+/// guard makes all keys of this row visible. To find such rows, the guard compares the number of hidden or
+/// visible keys with a constant, or tests whether all keys are hidden or any key is visible. `hides`: true if
+/// true elements of the mask hide keys; false if false elements hide keys.
 int guardedBy(const Graph& graph, const Inferred& inferred, const Node& node, bool hides);
 
 }  // namespace mpm::models

@@ -257,8 +257,8 @@ private:
                std::abs(factor[0] - 1) < kTolerance && std::abs(factor[1] - 1) < kTolerance;
     }
 
-    // Moves to the operand of a product with, or a division by, a constant that depends only on level and
-    // coordinate. Changes `factor` by the constant.
+    // Matches x * c or x / c with a constant c that depends only on level and coordinate. Moves to x, and
+    // multiplies `factor` by c or 1 / c.
     bool divide(AxisLayout& at, double (&factor)[2]) const {
         const Node* node = m_graph.nodeOf(at.value());
         if (!node || node->inputs.size() != 2 || !(node->is("Div") || node->is("Mul"))) return false;

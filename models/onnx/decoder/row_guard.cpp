@@ -21,11 +21,12 @@ struct Mask {
 struct RowSums {
     double whole, low, high;
 
-    // Whether the condition `holds` separates the fully hidden rows from the others: if `full`, it must be
-    // true only for fully hidden rows, else only for the others. `holds` may change only at `limit`.
+    // Whether the condition `holds` separates the fully hidden rows from the others: if `full` is true,
+    // `holds` must be true only for fully hidden rows, else only for the others. `holds` may change its
+    // result only at `limit`.
     template <class Condition>
     bool tell(const Condition& holds, double limit, bool full) const {
-        const bool inside = limit > low && limit < high;  // then `holds` may differ between the others
+        const bool inside = limit > low && limit < high;  // then `holds` may differ between other rows
         return !inside && holds(whole) == full && holds(low) != full && holds(high) != full;
     }
 };
@@ -99,8 +100,8 @@ private:
         return tellsRows(value, mask, full);
     }
 
-    // Whether the value separates the fully hidden rows of the mask from the others: if `full`, it must be
-    // true only for fully hidden rows, else only for the others.
+    // Whether the value separates the fully hidden rows of the mask from the others: if `full` is true, the
+    // value must be true only for fully hidden rows, else only for the others.
     bool tellsRows(int value, const Mask& mask, bool full) const {
         bool truth = false;  // whether the value is cast to bool: every number but 0 is true
         for (int step = 0; step < kMostSteps; ++step) {

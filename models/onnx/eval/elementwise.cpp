@@ -38,7 +38,7 @@ Operator unary(F f) {
     });
 }
 
-// Returns a unary operator whose parameters prepare() reads from the attributes.
+// Returns a unary operator with parameters, which prepare() reads from the attributes.
 template <typename F>
 Operator unaryWith(F prepare) {
     return [prepare](Call& c) { unary(prepare(c))(c); };

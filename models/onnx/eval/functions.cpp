@@ -45,7 +45,7 @@ template <typename Floats>
     x = x < -87.f ? zero : y * scale;
 }
 
-// Replaces x by erf(x). If |x| < 1, this is x + x * p(x^2), else 1 - exp(-q(|x|)) with the sign of x. Both
+// Replaces x by erf(x). If |x| < 1, erf(x) is x + x * p(x^2), else 1 - exp(-q(|x|)) with the sign of x. Both
 // polynomials have the smallest maximum error of their degree. From |x| = 4 on, the result is 1 in f32.
 template <typename Floats>
 [[gnu::always_inline]] inline void errorFunction(Floats& x) {

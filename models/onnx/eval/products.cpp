@@ -167,12 +167,12 @@ struct Equation {
     }
 };
 
-// A loop over letters: the extent of each letter, and its step in each operand.
+// A loop over letters of an Einsum equation: the extent of each letter, and its step in each operand.
 struct Loop {
     List<int64_t> extents;
     List<int64_t> steps[2];
 
-    // Returns the offset in each operand. `position` is counted over all letters.
+    // Returns the offset in each operand. `position` is a flat index over all letters.
     std::array<int64_t, 2> at(int64_t position) const {
         return offsetsAt(position, extents, static_cast<int64_t>(extents.size()), steps[0], steps[1]);
     }

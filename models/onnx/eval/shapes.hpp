@@ -1,6 +1,6 @@
 // Input sizes, and the shapes of a graph's values for these sizes. If the batch is dynamic, there are shapes
-// for two batch sizes. An axis whose length differs is the batch, and a value that differs must not be
-// folded.
+// for two batch sizes. An axis with two different lengths is a batch axis. A value that differs between the
+// batch sizes must not become a constant.
 #pragma once
 
 #include <opencv2/core.hpp>
@@ -9,7 +9,8 @@
 
 namespace mpm::models {
 
-/// Returns the inputs of the graph: an image of this shape, then the other inputs, with the image's batch.
+/// Returns the inputs of the graph: an image of this shape, then the other inputs, with the batch size of the
+/// image.
 List<Tensor> inputsFor(const Graph& graph, const Shape& image);
 
 /// Returns the reason why an output of the graph cannot be inferred; empty if all outputs can be inferred.

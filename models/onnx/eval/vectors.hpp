@@ -10,8 +10,8 @@ typedef float Floats4 __attribute__((vector_size(16)));
 typedef float Floats8 __attribute__((vector_size(32)));
 typedef float Floats16 __attribute__((vector_size(64)));
 
-/// Loads a vector from any address. If an array of vectors were copied at once, the compiler would keep the
-/// array in memory.
+/// Loads a single vector from any address. If a single memcpy() filled a whole array of vectors, the compiler
+/// would keep the array in memory instead of registers.
 template <typename Floats>
 [[gnu::always_inline]] inline void load(const float* from, Floats& value) {
     std::memcpy(&value, from, sizeof(value));

@@ -8,9 +8,9 @@
 namespace mpm::models {
 namespace {
 
-// An estimate: with fewer channels, or a smaller gain, enlarging the products may take longer than the
-// products that it saves.
-constexpr int64_t kLeastChannels = 64, kLeastGain = 3;  // kLeastGain: pixels after for each pixel before
+// Estimates. With fewer channels or a smaller gain, it may take longer to enlarge the products than to
+// compute the products that the pass saves.
+constexpr int64_t kLeastChannels = 64, kLeastGain = 3;  // kLeastGain: enlarged pixels for each old pixel
 
 /// A part of a convolution's input channels.
 struct Part {
@@ -62,7 +62,7 @@ private:
         return value < static_cast<int>(m_shapes.at.values.size()) ? m_shapes.of(value) : Shape{};
     }
 
-    /// Returns the node that enlarges `value` by so much that a convolution should come first; else null.
+    /// Returns the MpmResize of `value` if the convolution should come before this MpmResize; else null.
     const Node* enlarging(int value, int64_t channels) const {
         const Node* node = m_graph.nodeOf(value);
         if (!node || node->domain != "mpm" || node->op != "MpmResize" || node->has("crop") ||
@@ -94,9 +94,9 @@ private:
         return first == channels ? parts : List<Part>{};
     }
 
-    // The convolution keeps the parts that are not enlarged, the bias and the activation. The sum of all
-    // other parts, and of its residual, becomes its residual. If all parts are enlarged, the convolution
-    // keeps the last part.
+    // Each enlarged part of the input gets a new convolution. The old convolution keeps the bias, the
+    // activation and the other parts. Its new residual is the sum of the old residual and the new results. If
+    // all parts are enlarged, the convolution keeps the last part.
     void split(Node& convolution, const List<Part>& parts) {
         List<Part> plain, enlarged;
         for (const Part& part : parts)
@@ -150,7 +150,7 @@ private:
         return concat.outputs[0];
     }
 
-    /// Returns the weight of some parts.
+    /// Returns the weight for the channels of these parts.
     static Tensor weightsOf(const List<Part>& parts, const Tensor& weight) {
         const int64_t row = weight.size() / weight.dim(0), taps = row / weight.dim(1);
         int64_t channels = 0;

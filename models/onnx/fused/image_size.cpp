@@ -130,8 +130,8 @@ private:
                            [this](int64_t d) { return d == m_from.count() && d > 1; });
     }
 
-    // `tokens` is a segment's output or a Slice of it. Returns how many of its rows are in front of the image
-    // tokens, and how many are behind.
+    // `tokens` is a segment's output or a Slice of it. Returns how many rows of `tokens` are in front of the
+    // image tokens, and how many are behind.
     std::pair<int64_t, int64_t> othersIn(int tokens) const {
         const Node* node = m_graph.nodeOf(tokens);
         int64_t skipped = 0;
@@ -181,8 +181,8 @@ private:
         return resizedPositions(image, m_from, m_grid, !segments());
     }
 
-    // Adds a note that positions are interpolated. The note also says whether the exporter has, or may have,
-    // interpolated them before; the file does not always show it.
+    // Adds a note that positions are interpolated. The note also says that the exporter has interpolated them
+    // before or, if the file does not show this, that the exporter may have done so.
     void noteInterpolation(const Tensor& image) {
         bool varies = false;
         for (int64_t k = image.dim(1); k < image.size(); ++k)
@@ -200,8 +200,8 @@ private:
             m_notes.push_back(note);
     }
 
-    // Adapts a table if the number of rows that the node reads is not the number of patches. These rows must
-    // be equal; the new table repeats their value for each token.
+    // Adapts a table if the node reads more or fewer rows than there are patches. The table must have equal
+    // values in these rows; the new table repeats such a row for each token.
     void patchConstantRows(Node& node, const Tensor& table) {
         const Shape& shape = newShape(node.inputs[0]);
         const int64_t first = node.getInt("first", 0), width = table.dim(1), before = rowsRead(node),
@@ -328,7 +328,7 @@ private:
         List<float> scales(sizes.size(), 1.f);
         for (size_t k = 2; k < sizes.size(); ++k) {
             scales[k] = static_cast<float>(sizes[k]) / static_cast<float>(now[k]);
-            // A Resize rounds this product down, so the scale must not be too small.
+            // A Resize rounds size * scale down, so the scale must not be too small.
             while (std::floor(static_cast<double>(now[k]) * scales[k]) < static_cast<double>(sizes[k]))
                 scales[k] = std::nextafter(scales[k], INFINITY);
         }
@@ -336,8 +336,8 @@ private:
             m_graph.addConstant("scales", Tensor::floats({static_cast<int64_t>(scales.size())}, scales));
     }
 
-    // Whether the index `place` must be behind the patches. Returns false if all elements in front of it may
-    // be special tokens, or if it is followed by as many elements as there are patches.
+    // Whether the index `place` must be behind the patches. Returns false if all elements in front of `place`
+    // may be special tokens, or if as many elements follow `place` as there are patches.
     bool isBehindPatches(int64_t place, int64_t extent) const {
         int64_t before = 0;
         for (const Node& node : m_graph.nodes)

@@ -28,7 +28,7 @@ void fusePatchProjections(State& state);
 
 /// Connects the MpmEncoder of an encoder with windows. Returns the operator's input tokens. `outputs`: the
 /// operator's output for each tap. If a value has the image tokens of a tap in raster order, replaces the
-/// value by the tap's output. If other nodes read the tap, computes the tap from that output, or throws
+/// value by the tap's output. If other nodes read the tap, computes the tap from the tap's output, or throws
 /// Refusal if this is impossible.
 int connectWindows(State& state, const EncoderSpec& encoder, const List<int>& outputs);
 
@@ -44,12 +44,14 @@ struct ResizedRope {
 
 /// Computes rotary tables for the grid `to`. `rope` has the tables [heads or 1, rows, head size] of the grid
 /// `from`. Keeps rows of angle 0 before and after the rows of image tokens. Throws Refusal if no known
-/// formula gives `rope` (to about 1e-5, or the rounding of f16). If several formulas give `rope`, but
-/// different tables for `to`, returns a note if only the scale of patch centres differs, else throws Refusal.
+/// formula gives `rope` (to about 1e-5, or the rounding of f16). Several formulas may give `rope`, but
+/// different tables for `to`. If only the scale of patch centres differs between these formulas, returns a
+/// note, else throws Refusal.
 ResizedRope resizedRope(const Rope& rope, const PatchGrid& from, const PatchGrid& to);
 
 /// `rows`: the position embeddings [patches, width] of the grid `from`. If a Resize of the export gave
-/// `rows`, perhaps with a number added to each column, computes the rows for the grid `to` in the same way.
+/// `rows`, perhaps with a number added to each column, computes the rows for the grid `to` in the same way;
+/// else returns nothing.
 std::optional<Tensor> ownPositions(const List<ResizedTable>& tables, const Tensor& rows,
                                    const PatchGrid& from, const PatchGrid& to);
 
@@ -86,9 +88,9 @@ std::string activationOf(const Node& node);
 /// the precision is i8.
 void joinConvolutions(Graph& graph);
 
-/// Splits each MpmConv of images that are partly enlarged (MpmResize), also within a Concat: the enlarged
-/// channels become the input of another MpmConv, with the attribute `size`, before they are enlarged. Must be
-/// called after joinConvolutions().
+/// Moves enlargements (MpmResize) behind the products of convolutions. If an MpmResize enlarges channels of a
+/// convolution's input, an MpmConv with the attribute `size` reads these channels before they are enlarged.
+/// Must be called after joinConvolutions().
 void enlargeLater(Graph& graph, const Shapes& shapes);
 
 /// Writes all nodes as operators of OpenCV 4.6 or domain mpm. If an operator has no equivalent, throws

@@ -246,7 +246,7 @@ public:
 
 private:
     // If several Reshapes of a value give the same shape, keeps a single Reshape, because OpenCV copies the
-    // value for each.
+    // value for each Reshape.
     void shareReshapes() {
         std::map<std::pair<int, List<int64_t>>, int> known;
         for (Node& node : m_graph.nodes) {
@@ -291,8 +291,8 @@ private:
         return node.domain == "mpm" && isOneOf(node.op, {"MpmLayerNorm", "MpmLinear", "MpmFunction"});
     }
 
-    // If a transpose puts the channels last in front of a chain of nodes, and another puts them back behind
-    // the chain, removes both transposes.
+    // If a transpose in front of a chain of nodes puts the channels last, and a transpose behind the chain
+    // puts the channels back, removes both transposes.
     void joinTransposes(Node& first) {
         if (!isOfPixels(first) || first.inputs.empty()) return;
         const Node* before = m_graph.nodeOf(first.inputs[0]);

@@ -9,7 +9,8 @@ namespace mpm::models {
 namespace {
 
 // Kinds of convolutions, typical of heads, that MpmConv computes 1.2 to 3 times as fast as OpenCV 4.6 in f32
-// with AVX-512 (bench/conv_bench.cpp, docs/internals/performance.md). Small convolutions remain OpenCV's.
+// with AVX-512 (bench/conv_bench.cpp, docs/internals/performance.md). OpenCV still computes small
+// convolutions.
 struct OwnKind {
     int64_t kernel, mostStride;
     int64_t leastChannels, leastOuts;  // in each group

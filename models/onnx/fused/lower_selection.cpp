@@ -208,7 +208,7 @@ void Lowering::combineConditions() {
 }
 
 // Computes max(min(x, b), min(y, -b)). The bound b is infinity if the condition is true, else minus infinity.
-// This keeps all bits of the chosen x or y, even if x or y is infinite.
+// This formula keeps all bits of the chosen x or y, even if x or y is infinite.
 void Lowering::choose() {
     needSelection();
     const int side = compute("sub", in(0), numbered(0.5f), ".side"),

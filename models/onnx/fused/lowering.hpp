@@ -113,8 +113,8 @@ private:
 
     // Broadcasts the input by adding zeros of the output's shape.
     void expand();
-    // Returns zeros with the batch size along `axis` and 1 along the other `rank` - 1 axes. They are a pixel
-    // of each image times 0, so their number follows a dynamic batch.
+    // Returns zeros. Their shape has the batch size at `axis`, and 1 at the other `rank` - 1 axes. Computes
+    // them from a pixel of each image times 0, so their number follows a dynamic batch.
     int batchOfZeros(size_t axis, size_t rank);
     void softmax();
     void resize();

@@ -1,5 +1,5 @@
-// The pass that replaces gathers with computed indices, for example of a detector's boxes with the best
-// scores.
+// The pass that replaces gathers with computed indices. For example, a detector gathers the boxes with the
+// best scores.
 #include <algorithm>
 #include <set>
 
@@ -83,8 +83,8 @@ private:
         return index;
     }
 
-    // Returns for each axis whether the positions in `spread` vary along it. Returns an empty list if the
-    // positions do not count up from 0 along the varying axes, with `axis` as the last of them.
+    // Returns for each axis whether the positions in `spread` vary along it. Along the varying axes, the
+    // positions must count up from 0, fastest along `axis`; if they do not, returns an empty list.
     static List<char> varyingAxes(const Tensor& spread, int64_t axis) {
         const Shape& shape = spread.shape();
         List<char> varies(shape.size(), 0);
@@ -132,7 +132,8 @@ private:
         return true;
     }
 
-    // A Gather picks the same places for all images, so it is replaced only for a single image.
+    // Picking rows takes places for each image, but a Gather has the same places for all images. So this pass
+    // replaces a Gather only if there is a single image.
     bool gather(const Node& node) {
         const Shape &data = shapeOf(node.inputs[0]), &index = shapeOf(node.inputs[1]);
         const int64_t axis = node.axis(0, data.size());

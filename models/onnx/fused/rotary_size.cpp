@@ -101,8 +101,8 @@ public:
             }
         }
         // Tables may rotate in the other direction, which gives the same attention. The sign of the last
-        // pair's step shows the direction, because this step is less than half a turn. If it is negative,
-        // changes the sign of all steps.
+        // pair's step shows the direction, because this step is less than half a turn. If the step is
+        // negative, changes the sign of all steps.
         if (m_pairs.back().step >= 0) return;
         m_sign = -1;
         for (RotaryPair& pair : m_pairs)
@@ -132,8 +132,8 @@ public:
                 if (!fitAxis(formula, axis(head, columns), measured, round)) return std::nullopt;
             }
         }
-        // First tries frequencies from a base with a single significant digit, because these frequencies have
-        // no rounding errors of the table.
+        // First tries frequencies from a base with a single significant digit, because such frequencies are
+        // free of the table's rounding errors.
         if (gives(formula, round)) return round;
         if (gives(formula, measured)) return measured;
         return std::nullopt;
@@ -218,7 +218,7 @@ private:
     // Finds the frequencies of an axis, or returns false if the steps do not fit. The formula gives the first
     // frequency. The last pair's step is below half a turn and gives the last frequency. Both give the ratio
     // of successive frequencies, up to a rounding of the base to bf16. Measured steps lack whole turns; the
-    // ratio gives their number.
+    // ratio gives the number of turns.
     bool fitAxis(const RopeFormula& formula, const List<size_t>& pairs, List<double>& measured,
                  List<double>& round) const {
         if (pairs.empty()) return false;

@@ -75,7 +75,7 @@ private:
         return to;
     }
 
-    // Axis 0 must be the batch or a multiple of the batch, because a dynamic batch makes the new size -1.
+    // Axis 0 must be the batch or a multiple of it: if the batch is dynamic, the size of axis 0 becomes -1.
     int reshape(int from, const Shape& shape, int to) {
         List<int64_t> sizes(shape.begin(), shape.end());
         if (m_shapes.dynamic) sizes[0] = -1;

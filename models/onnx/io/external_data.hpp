@@ -32,8 +32,8 @@ private:
 };
 
 /// The bytes of a tensor in a file next to the model. After links are resolved, the file must be in the
-/// folder of `model` or of the file to which `model` links. Download caches link model and data to files in a
-/// common folder.
+/// folder of `model` or of the file to which `model` links. Download caches need the second case: the model
+/// and its data are then links to files in a common folder.
 class ExternalData {
 public:
     /// Opens the file and checks that it has `expected` bytes. Throws Refusal on failure, or if `model` is

@@ -208,7 +208,7 @@ private:
         m_graph.nodes.push_back(std::move(node));
     }
 
-    // Returns `proto`, or, if `proto` refers to an attribute of `call`, that attribute. Returns null if
+    // If `proto` refers to an attribute of `call`, returns that attribute, else `proto`. Returns null if
     // `call` lacks the attribute: the default of the operator then applies.
     const onnx::AttributeProto* given(const onnx::AttributeProto& proto, const onnx::NodeProto* call) {
         if (proto.ref_attr_name().empty()) return &proto;

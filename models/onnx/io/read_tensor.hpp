@@ -39,7 +39,7 @@ void addFunctionBodies(onnx::ModelProto& model);
 constexpr int kDeepestMessage = 64;  // nesting of messages
 
 /// Returns an upper bound of the memory of the parsed ModelProto, including the file's bytes. Reads the whole
-/// stream. Throws Refusal if it is not a valid message.
+/// stream. Throws Refusal if the stream is not a valid message.
 std::int64_t bytesOfModel(google::protobuf::io::ZeroCopyInputStream& stream);
 
 /// Expands Attention, BiasGelu, Gelu, FastGelu, FusedConv, QuickGelu, SkipLayerNormalization and

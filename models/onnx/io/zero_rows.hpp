@@ -1,5 +1,5 @@
-// Rows of zeros at the beginning of an MpmEmbed's table. A file omits them and stores their number in the
-// attribute `zeros`. A graph in memory has the complete tables.
+// Rows of zeros at the beginning of an MpmEmbed's table. A file omits these rows and stores their number in
+// the attribute `zeros`. A graph in memory has the complete tables.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ struct Dense {
 struct Rope {
     Tensor cos;
     Tensor sin;
-    bool interleaved = true;  ///< whether components 2i and 2i + 1 rotate together, else i and i + half
+    bool interleaved = true;  ///< if true, components 2i and 2i + 1 rotate together, else i and i + size / 2
 
     bool turns(int64_t token) const {
         const int64_t size = cos.dim(2);
@@ -58,7 +58,7 @@ struct Block {
     Attention attention;
     Mlp mlp;
     int input = -1;   ///< a value of the graph, as are `middle` and `output`
-    int middle = -1;  ///< the block's first sum; the MLP reads it if not `parallel`
+    int middle = -1;  ///< the block's first sum; if `parallel` is false, the MLP reads this sum
     int output = -1;
     int mlpBranch = -1;     ///< the MLP's term of the sum, if matchAttention() finds it
     bool parallel = false;  ///< whether attention and MLP read the same tokens
@@ -93,7 +93,7 @@ struct Windows {
     int special = 0;                ///< special tokens of each window
     bool padding = false;           ///< whether the export pads the grid, because windows do not divide it
     List<int> globalBlocks;
-    List<int32_t> places;  ///< row of the operator's input, for each row of the export's stream
+    List<int32_t> places;  ///< for each row of the export's stream, the row of the operator's input
     int source = -1;       ///< value of the graph: the embedded patches, [batch, D, rows, columns]
     bool channelsLast = false;
     Tensor table;      ///< added to the embedded patches, [tokens, D]
@@ -104,7 +104,7 @@ struct Windows {
 
 struct EncoderSpec {
     List<Block> blocks;
-    int64_t tokens = 0;  ///< of an image, with all special tokens
+    int64_t tokens = 0;  ///< in an image, including special and trailing tokens
     int64_t dim = 0;
     int special = 0;   ///< rows in front of the image tokens
     int trailing = 0;  ///< rows behind the image tokens

@@ -57,15 +57,15 @@ private:
     std::int64_t m_bytes = 0;
 };
 
-/// If a limit of the job is 0 in Limits, raises it according to the size of a file. `device` and `node`
-/// (inode) identify the file, so that each file raises the limits only once.
+/// If a limit of the job is 0 in Limits, raises this limit according to the size of a file, `bytes`. `device`
+/// and `node` (inode) identify the file, so that each file raises the limits only once.
 void allowFor(std::uint64_t device, std::uint64_t node, std::int64_t bytes);
 
 /// Throws BudgetError after the time limit. Cheap: call it in every loop over nodes.
 void checkTime();
 
-/// The time limit, for threads of a parallel loop. After the limit, these threads only stop early; the caller
-/// of the loop must then call checkTime(), which throws.
+/// The time limit, for threads of a parallel loop. After the limit, these threads stop early, but throw
+/// nothing. The caller of the loop must then call checkTime(), which throws.
 class Deadline {
 public:
     Deadline();

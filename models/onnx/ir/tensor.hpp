@@ -47,7 +47,7 @@ public:
     /// Return the elements. Throw Refusal if the data is absent or of another type.
     Elements<const float> f() const { return {static_cast<const float*>(typed(true)), m_count}; }
     Elements<const int64_t> i() const { return {static_cast<const int64_t*>(typed(false)), m_count}; }
-    /// The data must not be shared yet.
+    /// Return the elements for writing. The data must not be shared yet.
     Elements<float> writeF() { return {static_cast<float*>(const_cast<void*>(typed(true))), m_count}; }
     Elements<int64_t> writeI() { return {static_cast<int64_t*>(const_cast<void*>(typed(false))), m_count}; }
 

@@ -109,8 +109,8 @@ private:
         }
     }
 
-    // Throws Refusal if masked blocks follow the chain: exported without masks, these blocks would belong to
-    // the chain.
+    // Throws Refusal if masked blocks follow the chain: without the masks, these blocks would belong to the
+    // chain.
     void checkMasks() const {
         for (const auto& [value, why] : m_unmatched) {
             const Shape& shape = m_rows.shapeOf(value);

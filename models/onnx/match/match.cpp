@@ -72,8 +72,8 @@ private:
         m_widestRows = m_rows.inferred().values[scores].size() / m_widest;
     }
 
-    // Whether the scores are those of windows: fewer columns than the widest scores, but at least as many
-    // rows.
+    // Whether the scores are those of windows: such scores have fewer columns than the widest scores, but at
+    // least as many rows.
     bool isWindowed(int scores) const {
         const Shape& shape = m_rows.shapeOf(scores);
         if (shape.size() < 2 || shape.back() < 1 || shape.back() != shape[shape.size() - 2]) return false;

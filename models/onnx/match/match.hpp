@@ -9,7 +9,7 @@ namespace mpm::models {
 struct Match {
     List<EncoderSpec> encoders;           ///< in graph order; all that are not decoders form the backbone
     List<std::string> reasons;            ///< why attention or a block does not match
-    List<std::string> outside;            ///< of attention in no encoder: why it does not match, or its node
+    List<std::string> outside;            ///< why an attention outside of all encoders does not match
     const EncoderSpec* backbone() const;  ///< the first segment of the backbone, or nullptr
     List<const EncoderSpec*> segments() const;  ///< segments of the backbone, in the order of blocks
     int blocks() const;
@@ -17,7 +17,7 @@ struct Match {
 };
 
 /// Finds the encoders of `graph`. `inferred` has the graph's shapes and constants. Encoders that continue the
-/// backbone's tokens become segments of the backbone if `chains`, else decoders.
+/// backbone's tokens become segments of the backbone if `chains` is true, else decoders.
 Match findEncoders(const Graph& graph, const Inferred& inferred, bool chains);
 
 /// Whether the graph has the form `fused` (an MpmEncoder) or the form `layers` (an MpmMerge or MpmRestore,
@@ -25,7 +25,8 @@ Match findEncoders(const Graph& graph, const Inferred& inferred, bool chains);
 bool isFused(const Graph& graph);
 bool isLayers(const Graph& graph);
 
-/// Reads the encoders of a graph of the form `fused` from its operators. Throws Refusal if these are invalid.
+/// Reads the encoders of a graph of the form `fused` from its operators. Throws Refusal if the operators are
+/// invalid.
 Match encodersOf(const Graph& graph, const Inferred& inferred);
 
 /// Removes the merges from a graph of the form `layers`.

@@ -58,7 +58,8 @@ private:
     }
 
     // Continues the trace from the norm to the linear layer. For each element of the layer's result, stores
-    // its component in the norm's input. setColumn() compares this component with the component of the head.
+    // which component of the norm's input the element becomes. setColumn() compares this component with the
+    // component of the head.
     void compose(const Terms& before) {
         List<Term> composed(m_terms.size());
         for (size_t n = 0; n < composed.size(); ++n) {

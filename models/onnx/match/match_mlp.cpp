@@ -132,8 +132,8 @@ private:
         }
     }
 
-    // Whether element k of a row depends on the same columns as in the first row, and on the same input row
-    // as the other elements of its row. Much faster than readElement(), as there are millions of elements.
+    // Whether element k of a row depends on the same columns as element k of the first row, and on the same
+    // input row as the row's other elements. Much faster than readElement() for millions of elements.
     bool isInPlace(const Trace& traced, size_t row, int64_t k) const {
         const size_t element = row * m_columns[0].size() + k;
         for (int slot = 0; slot < 2; ++slot) {

@@ -1,5 +1,5 @@
 // Helpers of the matchers. The stream is the tensor of tokens to which each block adds its results. Many
-// helpers find, for each row of another tensor, the row of the stream from which it is computed.
+// helpers find, for each row of another tensor, the row of the stream from which the other row is computed.
 #pragma once
 
 #include <functional>
@@ -61,7 +61,7 @@ public:
         int input = kAbsent;   ///< value that the layer reads
         Dense dense;
         List<int32_t> rows;            ///< for each row of the value, the layer's row
-        List<float> factor, constant;  ///< of each column
+        List<float> factor, constant;  ///< scale and shift of each column
     };
     /// Finds the Linear whose result is the value, perhaps with columns scaled or shifted and rows in another
     /// order. Joins layers that read the same rows into a single layer. Throws Mismatch.
@@ -83,9 +83,9 @@ bool close(const Tensor& a, const Tensor& b);
 /// Returns noise from -scale to scale in the shape of a tensor; zeros if the tensor has integers.
 Tensor noiseLike(const Tensor& shape, uint32_t seed, float scale = 1);
 
-/// Chooses the backbone: the longest encoder that depends on no other encoder and, if `chains`, the encoders
-/// that continue its tokens. Other encoders become decoders. Throws Refusal if merging would stop before the
-/// last block.
+/// Chooses the backbone: the longest encoder that depends on no other encoder and, if `chains` is true, the
+/// encoders that continue its tokens. Other encoders become decoders. Throws Refusal if merging would stop
+/// before the last block.
 void chooseBackbone(const RowMatcher& rows, const List<Unmatched>& unmatched, bool chains,
                     List<EncoderSpec>& encoders);
 
@@ -104,7 +104,7 @@ struct OtherRows {
 };
 
 /// If the image tokens of `next` are those of `segment` in the same order, returns the numbers of other rows
-/// in `next`; else returns nothing. Values may be added to the tokens.
+/// in `next`; else returns nothing. Nodes between the two may add values to the tokens.
 std::optional<OtherRows> continuationOf(const RowMatcher& rows, const EncoderSpec& segment,
                                         const EncoderSpec& next);
 

@@ -18,14 +18,14 @@ struct ResizedTable {
 struct State {
     Graph graph;
     Binding binding;  ///< the inputs for which `shapes` was inferred
-    Shapes shapes;    ///< of the graph at the time of matching, without values added later
+    Shapes shapes;    ///< inferred when the encoders were matched; values added later have no shape
     Match match;
-    List<ResizedTable> tables;  ///< of an export, found before constants were folded
+    List<ResizedTable> tables;  ///< found in an export before its constants were folded
 };
 
 /// Finds the encoders of a graph. In the form `fused`, reads them from the operators; else first folds
-/// constants and normalises the graph. If `chains`, the backbone of an export may have several segments.
-/// Throws Refusal, with the reason, if there is no backbone.
+/// constants and normalises the graph. If `chains` is true, the backbone of an export may have several
+/// segments. Throws Refusal, with the reason, if there is no backbone.
 State understand(Graph graph, const Binding& binding, bool chains = true);
 
 /// Marks the decoders in which each image token depends only on the same token of the backbone. These

@@ -180,7 +180,7 @@ private:
         }
     }
 
-    // Returns the rank of a value; 0 if expandComposites() has added the value, so that the rank is unknown.
+    // Returns the rank of a value; 0 if expandComposites() has added the value, because its rank is unknown.
     int rankOf(int x) const {
         const bool known = static_cast<size_t>(x) < m_inferred.values.size();
         return known ? static_cast<int>(m_inferred.values[x].shape().size()) : 0;

@@ -1,4 +1,4 @@
-// Passes that give an operation a single form, however the export writes this operation.
+// Passes that rewrite each operation to a single form. Exports write the same operation in several ways.
 #pragma once
 
 #include "models/onnx/eval/evaluate.hpp"
@@ -41,8 +41,8 @@ bool regroupSums(Graph& graph, const Inferred& inferred);
 /// absent. The graph must have been folded.
 void normalise(Graph& graph, const Inferred& inferred);
 
-/// Turns every value that depends only on shapes and constants into a constant. `otherBatch` has the values
-/// for another batch size; if it is given, only values that are the same for both sizes become constants.
+/// Turns every value that depends only on shapes and constants into a constant. `otherBatch`: the values for
+/// another batch size. If given, only values that are the same for both sizes become constants.
 void fold(Graph& graph, const Inferred& inferred, const Inferred* otherBatch = nullptr);
 
 }  // namespace mpm::models

@@ -17,7 +17,7 @@
 namespace mpm::models {
 
 /// The sum factor[0] * source[at[0]] + factor[1] * source[at[1]] + constant. `at` numbers the elements of all
-/// sources in order; -1: none.
+/// sources in order; -1: no element.
 struct Term {
     int32_t at[2] = {-1, -1};
     float factor[2] = {0, 0};
@@ -34,12 +34,12 @@ public:
 
     size_t size() const { return m_count; }
     Term operator[](size_t k) const;
-    /// Returns at[slot] of each term (-1: none); null if no term has an element there.
+    /// Returns at[slot] of each term (-1: no element); null if no term has an element in this slot.
     const int32_t* at(int slot) const { return m_at[slot] ? m_at[slot]->data() : nullptr; }
     bool simple() const { return !m_at[1] && !m_constant; }  ///< whether each term is one scaled element
     bool any(const std::function<bool(const Term&)>& test) const;
 
-    /// Element k of the result is element order[k].
+    /// Returns selected elements: element k of the result is element order[k].
     Terms picked(const List<int32_t>& order) const;
     static Terms joined(const List<Terms>& parts);
     Terms scaled(const Terms& by, bool divide) const;  ///< `by` must have constants only

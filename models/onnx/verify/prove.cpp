@@ -164,7 +164,7 @@ cv::dnn::Net load(const std::string& path) {
     return net;
 }
 
-// Reserves memory to run the file: OpenCV copies its content, and needs `values` bytes for values.
+// Reserves memory to run the file: OpenCV copies the file's content, and needs `values` bytes for values.
 Held roomToRun(const std::string& path, int64_t values) {
     const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path));
     checkTime();
@@ -269,9 +269,9 @@ double Prover::differenceOfAll(const List<Tensor>& expected, const std::vector<c
 }
 
 // Returns the largest difference at an input. If the network compares a value with a threshold, as
-// Mask2Former does with its masks, rounding may decide, so two correct evaluations differ. Such an input
-// proves nothing, and this function tries another input. It recognises such an input by a test: if the
-// input's last digits change, the export's outputs change by more than the tolerance. At any other input, a
+// Mask2Former does with its masks, rounding may decide the comparison. Two correct evaluations then differ,
+// so the input proves nothing, and this function tries another input. A test recognises such an input: if its
+// last digits change, the export's outputs change by more than the tolerance. At any other input, a
 // difference is a mistake of the conversion.
 double Prover::worstAt(size_t input, const LabelOutputs& labels, const Run& run, Proof& proof) const {
     constexpr int kInputs = 6, kPerturbations = 4;

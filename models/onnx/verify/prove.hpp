@@ -29,8 +29,8 @@ public:
 
     /// Returns the converted graph with an extra f32 input for each selection: indices that replace the
     /// indices selected by the graph. Adds the extra outputs of observed() if the graph has their values. The
-    /// output indices are those that the graph selects. `added` must be the original's extra outputs. Throws
-    /// Refusal if the graph lacks scores or indices.
+    /// outputs still contain the indices that the graph itself selects. `added` must be the original's extra
+    /// outputs. Throws Refusal if the graph lacks scores or indices.
     Graph imposed(const Graph& converted, const List<Tensor>& added) const;
 
 private:
@@ -80,7 +80,7 @@ struct Proof {
     List<std::string> flat;  ///< outputs with the same value everywhere, which prove little
     std::map<std::string, int64_t>
         nearTies;      ///< by selection: number of places at which two choices are equally good
-    int unstable = 0;  ///< inputs that prove nothing, because their last digits change the export's results
+    int unstable = 0;  ///< inputs that prove nothing: their last digits change the export's results
 };
 
 /// Indices of the original's outputs from which the converted model makes labels.
@@ -99,7 +99,7 @@ struct TrialInput {
 using Trial = List<TrialInput>;
 
 /// Compares two models in two steps, so that a large model is not in memory twice. The constructor runs the
-/// original; check() runs the converted file. Nothing is merged. Inputs are random.
+/// original; check() runs the converted file. Neither model merges tokens. The inputs are random.
 class Prover {
 public:
     /// If `path` is not empty, OpenCV runs this file, which is the original as the converter writes it. If
@@ -139,7 +139,7 @@ private:
     Selections m_selections;
     List<std::string> m_outputNames;
     List<List<Tensor>> m_expected;  // by input: the outputs, then the extra outputs of the selections
-    List<int64_t> m_values;         // bytes for running the converted model, by input
+    List<int64_t> m_values;         // bytes of the converted model's values, by input
     Reread m_reread;
 };
 

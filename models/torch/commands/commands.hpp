@@ -46,8 +46,8 @@ inline void addBatchOptions(CLI::App& verb, BatchSource::Options& data) {
     verb.add_option("--seed", data.seed, "seed of weights and batches")->capture_default_str();
 }
 
-/// Sets sizes. `size`: height and width of the model. `crop`: height and width of crops. `scale`: lowest and
-/// highest scale of crops.
+/// Sets the sizes in `data`. `size`: height and width of the model. `crop`: height and width of crops.
+/// `scale`: lowest and highest scale of crops.
 inline void setSizes(BatchSource::Options& data, const std::vector<int>& size, const std::vector<int>& crop,
                      const std::vector<double>& scale) {
     data.sceneSize = {size[1], size[0]};

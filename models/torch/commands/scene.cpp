@@ -20,7 +20,7 @@ namespace {
 
 struct SceneArguments {
     std::string root, split = "val";
-    std::vector<std::string> clip;  ///< light of each street, repeated in turn; empty: single frames, no clip
+    std::vector<std::string> clip;  ///< lights, used by the streets in turn; empty: single frames, no clip
     int frames = 200, seed = 1, streets = 1;
     double rate = 5;
     std::vector<int> size{480, 640};

@@ -21,10 +21,10 @@ namespace mpm::models {
 struct AugmentOptions {
     int height = 256, width = 320;                      ///< size of the crop
     double scaleLow = 0.6, scaleHigh = 1.8;             ///< limits of the scale, which is log-uniform
-    int modelHeight = 0;                                ///< height of an image at scale 1; 0: unchanged
+    int modelHeight = 0;                                ///< height of images at scale 1; 0: their own height
     double night = 0.15;                                ///< share of images with the night simulation
-    std::optional<street::NightParameters> fixedNight;  ///< absent: random, around the default
-    bool geometry = true;                               ///< flips and changes of the aspect
+    std::optional<street::NightParameters> fixedNight;  ///< absent: random values near the defaults
+    bool geometry = true;                               ///< random flips and changes of the aspect ratio
     double colour = 0.35;  ///< strength of brightness, contrast, saturation and tint changes
 };
 
@@ -89,7 +89,7 @@ torch::Tensor classWeights(const std::vector<pipeline::Sample>& samples, int cla
                            double limit);
 
 /// Returns a crop of the requested size at a random scale and place, with random flips, colour changes and
-/// night simulation. Pixels outside the image are grey; their label is `ignored`. A sample may have no
+/// night simulation. Pixels outside the image are grey and have the label `ignored`. A sample may have no
 /// labels.
 /// @param crop receives the transform from the image's pixels to the crop
 pipeline::Sample augment(const pipeline::Sample& sample, const AugmentOptions& options, int ignored,

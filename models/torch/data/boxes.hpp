@@ -1,4 +1,4 @@
-// Images with boxes of objects, read anew for each batch.
+// Images with boxes of objects. Each batch reads its images from their files again.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ struct BoxImage {
 };
 
 struct BoxImages {
-    std::vector<std::string> names;  ///< of the classes, by id; empty for an id that the file does not use
+    std::vector<std::string> names;  ///< class names by id; empty for an id that the file does not use
     std::vector<BoxImage> images;
 };
 

@@ -15,8 +15,8 @@ pipeline::Classes classesOf(const std::string& preset, const std::string& root);
 std::vector<pipeline::Sample> readAll(const std::string& root, const std::string& split,
                                       const pipeline::Classes& classes);
 
-/// Returns a frame of the built-in street by day. Each pair of number and seed gives a different street, with
-/// a seed that training never uses.
+/// Returns a frame of the built-in street by day. Each pair of `number` and `seed` gives a different street.
+/// Training does not use these streets.
 pipeline::Sample sceneFrame(int number, cv::Size size, int seed = 1);
 
 }  // namespace mpm::models

@@ -11,8 +11,8 @@ namespace {
 
 using Ints = List<int64_t>;
 
-// Writes the graph. In these functions, an `int` is a value of the graph, and a `Name` is a parameter of the
-// model.
+// Writes the graph. In these functions, an `int` is the index of a value in the graph. A `Name` is the name
+// of a parameter of the model, or a prefix of such names.
 class Exporter {
 public:
     Exporter(Segmenter& model, Norms norms)
@@ -194,8 +194,8 @@ int Exporter::decodeMask(int tokens) {
         products = m_graph.node("Reshape", {products, m_graph.ints({1, patches, options.classes})});
     const auto masks = norm(products, "decoder.mask_norm");
     if (m_norms == Norms::Written) return toGrid(masks);
-    // No product follows the last norm, so no product can include its weights. OpenCV 4.6 can multiply by the
-    // weights along the channels of an image.
+    // No product follows the last norm, so no product can include the norm's weights. But OpenCV 4.6 can
+    // multiply the channels of an image by weights.
     const auto byChannel = [&](Name name) { return constant(value(name).reshape({-1, 1, 1}), name); };
     const auto scaled = m_graph.node("Mul", {toGrid(masks), byChannel("decoder.mask_norm.weight")});
     return m_graph.node("Add", {scaled, byChannel("decoder.mask_norm.bias")});

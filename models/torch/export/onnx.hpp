@@ -14,15 +14,15 @@
 
 namespace mpm::models {
 
-/// Folded: the next product includes the weights of a norm, because OpenCV 4.6 cannot multiply by a vector
-/// along the last axis. Written: nodes Mul and Add apply the weights, as in other exports, for converters
-/// that look for layer norms.
+/// How a file contains the weights of norms. Folded: the next product includes the weights, because OpenCV
+/// 4.6 cannot multiply by a vector along the last axis. Written: nodes Mul and Add apply the weights, as in
+/// other exports, for converters that look for layer norms.
 enum class Norms { Folded, Written };
 
-/// Writes a file with opset 13, batch 1, all tokens, and layer norms and GELU in plain arithmetic. Input
-/// `input` [1, 3, H, W]; output `logits` [1, classes, H, W] or, for a detector, `boxes` [1, patches, 4] and
-/// `scores` [1, patches, classes]. The metadata describe the training data (mpm.labels, mpm.palette,
-/// mpm.mean, mpm.std, mpm.size).
+/// Writes a file with opset 13 and batch 1, which merges no tokens. Nodes with plain arithmetic compute layer
+/// norms and GELU. Input `input` [1, 3, H, W]; output `logits` [1, classes, H, W] or, for a detector, `boxes`
+/// [1, patches, 4] and `scores` [1, patches, classes]. The metadata describe the training data (mpm.labels,
+/// mpm.palette, mpm.mean, mpm.std, mpm.size).
 void exportOnnx(Segmenter& model, const pipeline::Classes& classes, const std::string& path,
                 Norms norms = Norms::Folded);
 
@@ -40,8 +40,8 @@ double exportFused(Segmenter& model, const pipeline::Classes& classes, const std
                    const std::string& path);
 
 /// Like exportFused(), but the file has the policy and merges nothing by default. Instead, the four patches
-/// of a superpatch share a token, in `sharing->shared` superpatches. Compares outputs and maps for 0,
-/// `shared` and all superpatches.
+/// of a superpatch share a token, in `sharing->shared` superpatches. Compares outputs and maps three
+/// times: 0, `shared` and all superpatches share.
 double exportSharing(Segmenter& model, const std::shared_ptr<Sharing>& sharing,
                      const pipeline::Classes& classes, const std::string& path, int batch = 1);
 

@@ -150,7 +150,7 @@ const char* nameOfElement(Element element) {
 }  // namespace
 
 CheckpointFile parseCheckpoint(std::string_view bytes) {
-    // Compares four bytes, because the first two could also be part of the length in a safetensors header.
+    // Compares four bytes, because a safetensors file begins with a length, whose first bytes could be "PK".
     CheckpointFile file = bytes.substr(0, 4) == "PK\x03\x04" ? ArchiveReader(bytes).read() : readParts(bytes);
     Progress& progress = file.progress;
     if (!std::isfinite(progress.best)) progress.best = -1;  // NaN if no validation image has a label

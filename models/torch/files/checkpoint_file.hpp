@@ -16,7 +16,7 @@ namespace mpm::models {
 struct Progress {
     std::int64_t step = 0;    ///< steps done
     std::int64_t images = 0;  ///< images seen
-    double best = -1;         ///< best validation mIoU so far
+    double best = -1;         ///< best validation mIoU, or AP of a detector, so far; -1: none
     double seconds = 0;       ///< time spent training
 };
 

@@ -14,14 +14,15 @@
 
 namespace mpm::models {
 
-/// A file that cannot be used. The message is a single line; mpm-models exits with status 3.
+/// A file that cannot be used. The message is a single line. After this error, mpm-models exits
+/// with status 3.
 class FileError : public cv::Exception {
 public:
     explicit FileError(const std::string& message)
         : cv::Exception(cv::Error::StsParseError, message, "", __FILE__, __LINE__) {}
 };
 
-/// Returns a name from a file, short and safe to print.
+/// Shortens a name that comes from a file, and makes the name safe to print.
 inline std::string nameOf(std::string_view name) {
     return printable(name, 100);
 }

@@ -59,7 +59,8 @@ float fromBrain(std::uint16_t brain) {
     return value;
 }
 
-/// Converts a double. If it is outside the range of floats, returns an infinity: a cast would be undefined.
+/// Converts a double. Returns an infinity for a value outside the range of float, because a cast would be
+/// undefined.
 float fromDouble(double value) {
     constexpr double kLargest = std::numeric_limits<float>::max();
     if (value > kLargest) return std::numeric_limits<float>::infinity();

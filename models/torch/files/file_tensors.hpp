@@ -22,7 +22,7 @@ bool isFloating(Element element);
 struct ElementNames {
     const char *safetensors, *numpy, *torch;
 };
-/// Returns the element type with this name in a format; nothing if there is none.
+/// Returns the element type with this name in a format; std::nullopt if the format has no such name.
 std::optional<Element> elementNamed(const char* ElementNames::*format, const std::string& name);
 
 /// A checked tensor: `bytes` contains every element that shape and stride address, and the product of all
@@ -66,9 +66,9 @@ private:
 };
 
 /// The bytes must outlive the returned tensors.
-FileTensors torchZipTensors(std::string_view bytes);     ///< of torch.save, the dictionary with most tensors
-FileTensors safetensorsTensors(std::string_view bytes);  ///< in Hugging Face's format
-FileTensors npzTensors(std::string_view bytes);          ///< of numpy.savez
+FileTensors torchZipTensors(std::string_view bytes);     ///< torch.save: the dictionary with most tensors
+FileTensors safetensorsTensors(std::string_view bytes);  ///< Hugging Face's format
+FileTensors npzTensors(std::string_view bytes);          ///< numpy.savez
 
 /// The texts of a safetensors file's __metadata__.
 std::map<std::string, std::string> safetensorsTexts(std::string_view bytes);

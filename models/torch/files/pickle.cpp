@@ -10,7 +10,7 @@ namespace {
 using Kind = Pickled::Kind;
 
 // A value takes far more memory than its bytes in the file, and an opcode of two bytes can copy a stored
-// value. So a small file could need much memory and time without these limits. Real models stay far below.
+// value. Without these limits, a small file could need much memory and time. Real models need far less.
 constexpr size_t kMaxValues = 1000000, kMaxPlace = 1000, kMaxShape = 8;
 
 std::vector<int64_t> integers(PickledPtr value) {

@@ -37,7 +37,7 @@ std::vector<Number> numbersAt(const Json& entry, const char* key, std::size_t mo
            " numbers");
     std::vector<Number> numbers;
     for (const Json& number : list) {
-        // JSON has several types of numbers: 1.5 and 2^64 are not sizes.
+        // JSON also allows numbers that cannot be sizes: -1, 1.5 and 2^64.
         demand(number.is_number_unsigned() && number.get<std::uint64_t>() <= INT64_MAX, "safetensors: ", key,
                " must hold whole numbers");
         numbers.push_back(number.get<Number>());

@@ -9,7 +9,7 @@
 namespace mpm::models {
 namespace {
 
-constexpr std::uint64_t kMaxPickle = std::uint64_t{32} << 20;  // the largest models' weights need 1 MiB
+constexpr std::uint64_t kMaxPickle = std::uint64_t{32} << 20;  // bytes; the largest models need 1 MiB
 
 /// Returns the highest index in the storage that the tensor's shape and stride address.
 std::int64_t lastOf(const Pickled& value, const std::string& name) {

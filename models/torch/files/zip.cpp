@@ -61,8 +61,8 @@ std::string_view storedBytes(std::string_view bytes, std::uint64_t header, std::
     return bytes.substr(start, size);
 }
 
-/// Unpacked size, packed size and offset of a member. Values of more than 32 bits are in the extra field, in
-/// the order of these members.
+/// Unpacked size, packed size and offset of a file in the archive, in bytes. The extra field contains values
+/// of more than 32 bits, in this order.
 struct Extent {
     std::uint64_t size, packed, header;
 };

@@ -84,7 +84,7 @@ void initialise(Segmenter& model) {
     for (auto& entry : model->named_parameters()) {
         auto& weight = entry.value();
         const bool isNorm = entry.key().find("norm") != std::string::npos;
-        if (isNorm) continue;  // LibTorch has already set their weights to 1, biases to 0
+        if (isNorm) continue;  // LibTorch has already set the weights of norms to 1, biases to 0
         if (weight.dim() >= 2)
             truncatedNormal(weight, 0.02);
         else

@@ -16,8 +16,8 @@ using NamedTensors = std::map<std::string, torch::Tensor>;
 /// Returns f32 for floating-point elements, else i64.
 torch::Tensor toTorch(const FileTensor& tensor);
 
-/// Reads PyTorch's zip (.pth, .pt, .bin), safetensors, or .npz; only .npz is recognised by the name of the
-/// file. Converts floating-point tensors to f32. Throws FileError with a reason.
+/// Reads PyTorch's zip (.pth, .pt, .bin), safetensors, or .npz. Recognises .npz by the name of the file, the
+/// other formats by the first bytes. Converts floating-point tensors to f32. Throws FileError with a reason.
 NamedTensors readTensors(const std::string& path);
 
 NamedTensors readTorchZip(std::string_view bytes);

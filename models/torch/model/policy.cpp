@@ -13,7 +13,7 @@
 namespace mpm::models {
 namespace {
 
-constexpr const char* kLayout = "mbconv 1";  // in files; if kStem or kBlocks change, change the name
+constexpr const char* kLayout = "mbconv 1";  // name in files; must change if kStem or kBlocks change
 constexpr int64_t kStem = 12;
 struct BlockSpec {
     int64_t in, out, expansion, kernel, stride;
@@ -183,7 +183,7 @@ SharedTokens shareTokens(const torch::Tensor& chosen, int64_t gridHeight, int64_
     SharedTokens tokens{torch::empty({images, patches - 3 * shared}, torch::kInt64),
                         torch::empty({images, patches}, torch::kInt64)};
     for (int64_t image = 0; image < images; ++image) {
-        constexpr int64_t kOwn = -2, kUnseen = -1;  // no shared token; a shared token without a number yet
+        constexpr int64_t kOwn = -2, kUnseen = -1;  // kOwn: a token for each patch; kUnseen: no number yet
         std::vector<int64_t> token(static_cast<size_t>(patches / 4), kOwn);
         for (int64_t k = 0; k < shared; ++k)
             token.at(static_cast<size_t>(picks.data_ptr<int64_t>()[image * shared + k])) = kUnseen;

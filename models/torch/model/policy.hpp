@@ -81,24 +81,23 @@ struct Sharing {
     PolicyNet policy{nullptr};
     int64_t shared = 0;  ///< number of superpatches whose patches share a token, at the model's size
 
-    /// Returns the number of superpatches whose patches share a token, in an image of `superpatches`
-    /// superpatches. This is the same fraction as `shared` of `ofModel`, the number of superpatches at the
-    /// model's size.
+    /// Scales `shared` to an image with another number of superpatches, and rounds the result. `ofModel`:
+    /// number of superpatches at the model's size. Throws if `shared` is negative or above `ofModel`.
     int64_t countOn(int64_t superpatches, int64_t ofModel) const;
 };
 
 /// The tokens of a batch, and the token of each patch.
 struct SharedTokens {
-    torch::Tensor rows;  ///< int64 [B, K]: each token's row among N patches followed by N/4 superpatches
+    torch::Tensor rows;  ///< int64 [B, K]: index of each token in a list of N patches, then N/4 superpatches
     torch::Tensor map;   ///< int64 [B, N]: the token of each patch; tokens are numbered in raster order
 };
 
-/// Returns the indices of the `count` highest scores in each row of [B, P], in rising order. The lowest index
-/// wins ties. The result has no gradient.
+/// Returns the indices of the `count` highest scores in each row of `scores` [B, P], sorted by index. If
+/// scores are equal, takes the lower index. The result has no gradient.
 torch::Tensor highestScores(const torch::Tensor& scores, int64_t count);
 
-/// Numbers the tokens. `chosen`: int64 [B, S], the superpatches whose patches share a token. The grid of
-/// patches must have even sides. The number of tokens K is N - 3 S.
+/// Returns the tokens of a batch. `chosen`: int64 [B, S], the superpatches whose patches share a token. The
+/// grid of patches must have even sides. The number of tokens K is N - 3 S.
 SharedTokens shareTokens(const torch::Tensor& chosen, int64_t gridHeight, int64_t gridWidth);
 
 /// Returns the mean row of each superpatch, [B, N/4, D]; `rows` is [B, N, D], for a grid of patches.

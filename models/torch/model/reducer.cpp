@@ -49,7 +49,7 @@ static std::vector<int64_t> bestPartners(const torch::Tensor& tokens) {
     for (int64_t i = 0; i < count; ++i) {
         if (!takesPart.data_ptr<bool>()[i]) continue;
         const float* row = table.data_ptr<float>() + i * count;
-        const float* best = std::max_element(row, row + count);  // the first of equals
+        const float* best = std::max_element(row, row + count);  // the first if several are equal
         if (*best > -std::numeric_limits<float>::infinity()) partners[i] = best - row;
     }
     return partners;
@@ -107,7 +107,7 @@ Matching matchAlternating(const torch::Tensor& metric, int64_t special) {
     const auto across = static_cast<int64_t>(matching.targets.size());
     for (size_t s = 0; s < matching.sources.size(); ++s) {
         const float* row = table.data_ptr<float>() + static_cast<int64_t>(s) * across;
-        const float* best = std::max_element(row, row + across);  // the first of equals
+        const float* best = std::max_element(row, row + across);  // the first if several are equal
         matching.match.push_back(best - row);
         matching.similarity.push_back(*best);
     }

@@ -17,8 +17,9 @@ struct ReducerSettings {
 
     /// Whether any block reduces tokens. Throws for an unknown method.
     bool reduces() const;
-    /// Whether the method acts on the block's input (mpm), or between attention and MLP (tome, algm).
+    /// Whether the method reduces the tokens at the block's input (mpm).
     bool actsBefore(int64_t block) const;
+    /// Whether the method reduces tokens between the block's attention and MLP (tome, algm).
     bool actsInside(int64_t block, int64_t depth) const;
 };
 
@@ -36,8 +37,9 @@ torch::Tensor mutualPairMap(const torch::Tensor& tokens);
 /// rows that did not merge, then odd rows.
 torch::Tensor alternatingMap(const torch::Tensor& metric, int64_t special, int64_t edges);
 
-/// Returns the merge map of ALGM's second step. Pairs are as in ToMe, but every pair merges whose similarity
-/// is at least the mean plus `deviations` standard deviations. ALGM passes 1 / block number (from 1).
+/// Returns the merge map of ALGM's second step. Finds pairs as ToMe does, but merges every pair with at least
+/// this similarity: the mean of all pairs plus `deviations` standard deviations. In ALGM, `deviations` is
+/// 1 / block, with blocks counted from 1.
 torch::Tensor alternatingMap(const torch::Tensor& metric, int64_t special, double deviations);
 
 /// Returns the merge map of ALGM's first step. Each 2x2 window of the grid merges if the mean pairwise cosine

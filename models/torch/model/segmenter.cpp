@@ -75,7 +75,7 @@ static SegmenterOptions optionsFrom(const nlohmann::json& json) {
     options.classes = wholeAt(json, "classes");
     options.decoder = json.at("decoder");
     options.decoderDepth = wholeAt(json, "decoder_depth");
-    const Normalisation usual;  // the default, because files of earlier versions have no such keys
+    const Normalisation usual;  // for files of earlier versions, which lack these keys
     options.normalisation.mean = json.value("mean", usual.mean);
     options.normalisation.deviation = json.value("std", usual.deviation);
     return options;

@@ -259,8 +259,8 @@ TORCH_MODULE(Segmenter);
 torch::Tensor enlarge(const torch::Tensor& masks, int64_t height, int64_t width);
 
 /// Lowers each score, [B, rows * columns, classes], by kPeak times the difference from the largest score in
-/// the 3x3 patches around the patch. If neighbouring patches find the same object, only the highest score
-/// remains.
+/// the 3x3 patches around the patch. If neighbouring patches find the same object, only the highest of
+/// their scores stays high.
 torch::Tensor peaks(const torch::Tensor& scores, int64_t rows, int64_t columns);
 constexpr double kPeak = 10;
 
@@ -272,8 +272,8 @@ torch::Tensor toTensor(const cv::Mat& image, const Normalisation& normalisation 
 
 /// Sets truncated normal weights, zero biases, sine-cosine positions, and attention that resembles trained
 /// attention. The product of query and key is near the identity, so that tokens attend to similar and near
-/// tokens. The product of value and projection is near the negative identity, which helps small data sets
-/// most ("Mimetic initialization", Trockman and Kolter 2023).
+/// tokens. The product of value and projection is near the negative identity. Such attention helps most if
+/// the data set is small ("Mimetic initialization", Trockman and Kolter 2023).
 void initialise(Segmenter& model);
 
 /// Sets patch filters to the principal components of the images' patches, partly whitened, so that an

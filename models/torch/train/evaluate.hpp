@@ -1,4 +1,5 @@
-// Single-scale evaluation: stretches the whole image to the model's size, and the predicted labels back.
+// Single-scale evaluation: stretches the whole image to the model's size, and the predicted labels to the
+// image's size.
 #pragma once
 
 #include <functional>
@@ -26,12 +27,12 @@ Evaluation evaluate(Segmenter& model, size_t count, const std::function<pipeline
                     int ignored);
 
 /// Returns the Lovasz-softmax loss (Berman, Triki and Blaschko 2018): a surrogate of 1 - IoU, as a mean over
-/// the classes that occur. Cross entropy neglects classes with few pixels; here each class has the same
-/// weight. logits [B, C, H, W], labels [B, H, W].
+/// the classes that occur. Cross entropy neglects classes with few pixels; this loss gives each class the
+/// same weight. logits [B, C, H, W], labels [B, H, W].
 torch::Tensor lovaszLoss(const torch::Tensor& logits, const torch::Tensor& labels, int64_t ignored);
 
-/// Returns the Kullback-Leibler divergence of the student's classes [B, C, h, w] from the teacher's, as a
-/// mean over h x w. The teacher's classes may have any height and width.
+/// Returns the Kullback-Leibler divergence of the student's class scores [B, C, h, w] from the teacher's, as
+/// a mean over images and pixels. The teacher's scores may have any height and width.
 torch::Tensor teacherLoss(const torch::Tensor& student, const torch::Tensor& teacher);
 
 /// Returns the shares of the classes in each patch: labels [B, H, W] -> [B, N, classes] over a grid of
@@ -39,7 +40,7 @@ torch::Tensor teacherLoss(const torch::Tensor& student, const torch::Tensor& tea
 torch::Tensor patchShares(const torch::Tensor& labels, int64_t classes, int64_t gridHeight,
                           int64_t gridWidth);
 
-/// Returns a loss (neighbourhood components analysis) that is low if the nearest tokens by cosine have the
+/// Returns a loss (neighbourhood components analysis) that is low if tokens that are near by cosine have the
 /// same classes. tokens [M, D], shares [M, classes]. The lower the loss, the less accuracy is lost if mutual
 /// neighbours merge.
 torch::Tensor neighbourLoss(const torch::Tensor& tokens, const torch::Tensor& shares);

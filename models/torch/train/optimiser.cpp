@@ -103,7 +103,7 @@ namespace {
 using AdamState = torch::optim::AdamWParamState;
 using AdamStates = std::remove_reference_t<decltype(std::declval<torch::optim::AdamW&>().state())>;
 
-/// Returns the key of a weight's state: its address, as text in LibTorch 1.13, as a pointer in 2.x.
+/// Returns the key of a weight's state: the weight's address, as text in LibTorch 1.13, as a pointer in 2.x.
 template <class Key = AdamStates::key_type>
 Key keyOf(const torch::Tensor& weight) {
     if constexpr (std::is_same_v<Key, std::string>) {
@@ -139,7 +139,7 @@ Optimiser::State Optimiser::state() const {
     const auto weights = adamWeights();
     for (size_t i = 0; i < weights.size(); ++i) {
         const auto found = m_adam->state().find(keyOf(weights[i]));
-        if (found == m_adam->state().end()) continue;  // no gradient yet
+        if (found == m_adam->state().end()) continue;  // the weight had no gradient yet
         const auto& adam = static_cast<const AdamState&>(*found->second);
         const std::string name = "adam." + std::to_string(i);
         state[name + ".step"] = torch::tensor(adam.step(), torch::kInt64);

@@ -35,8 +35,8 @@ struct PolicyTrainOptions {
 struct PolicyScore {
     double accuracy = 0;   ///< share of the labelled superpatches with a right prediction
     double precision = 0;  ///< share of the `shared` best superpatches that have a single class
-    /// the superpatches that `precision` counts, divided by the most possible: min(`shared`, superpatches of
-    /// a single class), summed over images
+    /// number of the `shared` best superpatches that have a single class, divided by the largest possible
+    /// number: min(`shared`, superpatches of a single class); both numbers are summed over images
     double recall = 0;
 };
 

@@ -58,7 +58,7 @@ private:
 
     TrainOptions m_options;
     const TrainData& m_data;
-    std::optional<BatchSource> m_source;  // of labelled images
+    std::optional<BatchSource> m_source;  // labelled images; absent for a detector
     torch::Device m_device;
     torch::ScalarType m_computeType;
     Segmenter m_model, m_mean;
@@ -125,7 +125,7 @@ Trainer::Trainer(const TrainOptions& options, const TrainData& data)
     m_firstStep = m_progress.step;
 }
 
-/// Throws if weights were trained with another mean or deviation of images than the model's.
+/// Throws if `trained`, the normalisation that the file was trained with, differs from the model's.
 void Trainer::checkNormalisation(const std::string& file, const Normalisation& trained) const {
     TORCH_CHECK(trained == m_options.model.normalisation, file,
                 " was trained with another normalisation than the model; name it with --normalisation");

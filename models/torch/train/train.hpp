@@ -19,7 +19,7 @@ namespace mpm::models {
 struct CurveRow {
     int64_t step = 0, images = 0;
     double rate = 0, loss = 0;
-    double miou = std::numeric_limits<double>::quiet_NaN();  ///< or AP of a detector; NaN if not measured
+    double miou = std::numeric_limits<double>::quiet_NaN();  ///< AP for a detector; NaN: not measured
     double seconds = 0;
 };
 
@@ -78,7 +78,7 @@ struct TrainOptions {
     BatchSource::Options data;
     std::string out;  ///< folder of checkpoint, curve and best weights
     static constexpr int64_t kUsualSteps = 3000;
-    std::optional<int64_t> steps;  ///< at most; absent: kUsualSteps, or no limit if `minutes` is given
+    std::optional<int64_t> steps;  ///< limit; absent: kUsualSteps, or no limit if `minutes` is given
     int64_t warmUp = 200;
     double minutes = 0;       ///< limit of the run; if set, the rate depends on time, not on steps; 0: none
     std::string from;         ///< weights to start from; empty: none
@@ -91,7 +91,7 @@ struct TrainOptions {
     OptimiserOptions optimiser;
     ReducerSettings reducer;   ///< reduces tokens while training; validation keeps all tokens
     double meanDecay = 0.998;  ///< of the running mean of the weights
-    double classPower = 0.5;   ///< 0: all classes have the same weight
+    double classPower = 0.5;   ///< `power` of classWeights(); 0: all classes have the same weight
     double classLimit = 6.0;
     double overlap = 0.5;         ///< weight of the Lovasz loss; cross entropy has weight 1
     int parts = 2;                ///< batches in a step; their gradients are averaged

@@ -1,4 +1,4 @@
-# Debian has ONNX's classes only as a shared library, so they are built from Debian's onnx.proto with Debian's protoc.
+# Debian has ONNX's classes only as a shared library, so this file builds the classes with Debian's onnx.proto and protoc.
 if(NOT TARGET ONNX::onnx_proto)
   set(folder "${CMAKE_BINARY_DIR}/onnx_proto")
   set(base "${folder}/onnx/onnx-ml")

@@ -1,5 +1,5 @@
 # The wheel's OpenCV has core, imgproc, imgcodecs and dnn. Videos come from the user's cv2, through the headers in
-# python/wheel/video; there are no windows.
+# python/wheel/video. The wheel cannot show windows.
 list(REMOVE_ITEM OpenCV_FIND_COMPONENTS videoio highgui)
 include("${MPM_WHEEL_OPENCV}/OpenCVConfig.cmake" NO_POLICY_SCOPE)
 if(NOT TARGET opencv_videoio)
