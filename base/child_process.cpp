@@ -100,7 +100,7 @@ ChildProcess::~ChildProcess() {
 
 void ChildProcess::start(const std::string& program, const std::vector<std::string>& arguments,
                          const std::vector<std::string>& environment, bool withErrors) {
-    // Everything is prepared before the fork, because the child must not allocate memory.
+    // Prepares all data before the fork, because the child must not allocate memory.
     std::vector<std::string> words = arguments, settings = environment;
     const std::vector<char*> wordPointers = pointers(words), settingPointers = pointers(settings);
     Pipe output, errors;

@@ -57,7 +57,7 @@ bool syncFolder(const std::string& folder);
 
 /// Which files must survive a power failure.
 enum class Sync {
-    Always,     ///< state and expensive results: on the disk when keep() returns
+    Always,     ///< each file is on the disk when keep() returns: for state and expensive results
     Replacing,  ///< only a file that replaces another; a new file may be lost
 };
 

@@ -15,7 +15,7 @@ std::string readRegularFile(const std::string& path, std::uint64_t limit);
 /// Reads a regular file line by line, so the file may be larger than the memory.
 class LineReader {
 public:
-    /// `longest`: the most bytes of a line. Throws cv::Exception like readRegularFile().
+    /// `longest`: the largest number of bytes in a line. Throws cv::Exception like readRegularFile().
     LineReader(const std::string& path, std::size_t longest);
 
     /// Reads the next line, without the line break. Returns false at the end of the file, or if the file

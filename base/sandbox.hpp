@@ -14,11 +14,11 @@ struct Sandbox {
     std::vector<std::string> readable;  ///< files, and folders with their content
     std::vector<std::string>
         writable;               ///< folders: files in them may be created, written, renamed and removed
-    std::int64_t memory = 0;    ///< bytes of address space beyond those in use now; 0: no limit
+    std::int64_t memory = 0;    ///< bytes of address space that the process may add; 0: no limit
     double seconds = 0;         ///< processor time of all threads together; 0: no limit
     std::int64_t fileSize = 0;  ///< bytes of a written file; 0: no limit
-    bool landlock = true;       ///< restricts files; tests switch it off
-    bool filter = true;         ///< restricts system calls; tests switch it off
+    bool landlock = true;       ///< whether Landlock restricts files; false only in tests
+    bool filter = true;         ///< whether a filter restricts system calls; false only in tests
 };
 
 /// Sets the resource limits, forbids core dumps and new privileges, then enters Landlock and a filter of
@@ -31,7 +31,7 @@ std::vector<std::string> enterSandbox(const Sandbox& sandbox);
 std::string sandboxSupport();
 
 /// Lists up to 4096 entries of a folder: files and folders whose names do not begin with a dot, without
-/// links. Returns none if the folder cannot be opened; throws cv::Exception if listing fails halfway.
+/// links. The list is empty if the folder cannot be opened. Throws cv::Exception if listing fails halfway.
 std::vector<std::string> visibleEntries(const std::string& folder);
 
 namespace detail {

@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::string_view kBegin = ".mpm-", kEnd = ".part", kDigits = "0123456789abcdef";
 constexpr size_t kRandom = 8;            // bytes
-constexpr std::time_t kAbandoned = 600;  // seconds without a write. A missing lock alone proves nothing: a
-                                         // file that replaced the locked file has no lock
+constexpr std::time_t kAbandoned = 600;  // seconds since the last write. A missing lock alone is no proof,
+                                         // because other code may replace the locked file with another
 
 /// Returns an unpredictable name; empty if the system has no random numbers.
 std::string hiddenName() {

@@ -26,9 +26,9 @@ namespace mpm::cli {
 
 namespace {
 
-/// Whether the word after `--night` is the value of the option, which may have none. A value begins like a
-/// number and is not the name of a file. A single number could also mean a camera, but counts as a value; the
-/// parser then rejects it, because a value has three numbers.
+/// Whether the word after `--night` is the option's value; the option may have no value. A value begins like
+/// a number and is not the name of a file. A single number could mean a camera, but this function treats the
+/// number as a value. The parser then rejects the number, because a value has three numbers.
 bool isNightValue(const std::string& word) {
     const std::string digits = "0123456789", numbers = digits + ".,;:eE+-";
     const bool begins = !word.empty() && (digits + ".+-").find(word[0]) != std::string::npos &&

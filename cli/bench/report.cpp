@@ -21,8 +21,8 @@ std::string accuracyText(std::optional<double> loss) {
     return " and " + fixedCell(100 * *loss, 2) + " points of mIoU";
 }
 
-/// Returns the table. If the table is wider than the terminal, leaves out the least useful columns. Device,
-/// precision and batch are left out only if all rows have the same value, which a line below then shows.
+/// Returns the table. If the table is wider than the terminal, leaves out the least useful columns. Leaves
+/// out device, precision or batch only if all rows have the same value, and adds a line with this value.
 std::string fittingTable(Cells cells, int width) {
     std::string same;
     for (const char* name :

@@ -21,8 +21,9 @@ public:
     std::optional<double> loss(const pipeline::Method& method, const std::vector<int>& blocks,
                                const std::string& precision) const;
 
-    /// Returns "none" and a few schedules of mutual pairs: of those that lose at most `most`, the schedules
-    /// with the fewest operations. Throws Error(kFailed) if no schedule loses so little.
+    /// Returns the method "none" and a few schedules of mutual pairs. Considers only schedules that lose at
+    /// most `most` of mIoU (0 to 1), and takes the schedules with the fewest operations. Throws
+    /// Error(kFailed) if no schedule loses so little.
     std::vector<pipeline::Method> within(double most) const;
 
     bool known() const { return !m_rows.empty(); }
@@ -43,7 +44,7 @@ private:
 /// Returns a row for each method. `width`: columns of the terminal; 0: no limit.
 std::string benchTable(const std::vector<pipeline::BenchRow>& rows, int width);
 std::string blockTable(
-    const std::vector<pipeline::BenchRow>& rows);  ///< tokens and GFLOPs by block, first batch size
+    const std::vector<pipeline::BenchRow>& rows);  ///< tokens and GFLOPs by block, at the first batch size
 /// Returns the times of the model's parts at the first batch size. If OpenCV measured no layers, returns a
 /// line that explains this.
 std::string partTable(const std::vector<pipeline::BenchRow>& rows);

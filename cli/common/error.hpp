@@ -41,7 +41,7 @@ auto orError(Exit status, const std::string& prefix, const Work& work) {
 }
 
 /// Limits memory after this call: images of more than `bytes` are rejected before they are decoded, and the
-/// process may grow by `bytes` plus 256 MiB. 0: the default limit for images, and no other limit.
+/// process may grow by `bytes` plus 256 MiB. If `bytes` is 0, only images have a limit, the default.
 void limitMemory(std::int64_t bytes);
 
 /// Returns the message for an allocation that failed. The message names the limit of limitMemory(), if set.

@@ -14,15 +14,15 @@ namespace mpm::cli {
 /// Returns `text` on a single line, without repeated blanks and without the library's prefix "mpm: ".
 std::string oneLine(const std::string& text);
 
-/// Prints "mpm: ..." to standard error. `text` may quote files and other programs: it is printed on a single
-/// line of limited length, without control characters and without secrets.
+/// Prints "mpm: ..." to standard error. `text` may quote files and other programs, so the function prints a
+/// single line of limited length, without control characters and secrets.
 void printError(const std::string& text);
 
 /// Prints "mpm: warning: ..." in the same way.
 void warn(const std::string& text);
 
 /// After this call, Ctrl-C and SIGTERM only set the flag of stopRequested(), so that files can be completed.
-/// A second signal ends the program at once; without a second signal, it ends at most a minute later.
+/// A second signal ends the program at once; otherwise the program ends at most a minute after the first.
 void catchStopSignals();
 bool stopRequested();
 

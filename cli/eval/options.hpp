@@ -17,7 +17,7 @@ struct EvalOptions {
     cv::Size size;
     std::vector<std::string> join;
     std::string json, csv, plots, saveLabels;
-    std::string sourceFrom;   ///< a file that names the root
+    std::string sourceFrom;   ///< a file that names the data set's folder
     std::string annotations;  ///< in COCO's format
     std::string results;      ///< a file of results, scored without a model
     std::string saveDetections;

@@ -33,9 +33,9 @@ pipeline::SourceOptions sourceOptions(const RunOptions& options) {
     return result;
 }
 
-/// Returns the time of day in the street, or the time since the start of the clip. The computer's clock would
-/// be wrong, because a clip may be read faster than it was recorded, and rules for day and night need the
-/// recorded time.
+/// Returns the time of day in the street, or the time since the start of the clip. Rules for day and night
+/// need this time. The computer's clock would be wrong, because the program may read a clip faster than the
+/// camera recorded the clip.
 std::chrono::system_clock::time_point clockOf(pipeline::SourceKind kind, const pipeline::Frame& frame) {
     using std::chrono::system_clock;
     if (pipeline::traitsOf(kind).scene) return pipeline::sceneTime(frame.seconds);
@@ -49,7 +49,7 @@ SaveChoice defaultSave(bool scene, bool detects) {
 }
 
 /// Returns the limit of a single read in seconds; 0: no limit. The limit may be longer than --duration,
-/// because a single large image may take that long to read.
+/// because reading a single large image may take longer.
 double longestRead(pipeline::SourceKind kind, double duration) {
     return duration > 0 ? std::max(duration, pipeline::traitsOf(kind).remote ? 1.0 : 30.0) : 0;
 }

@@ -26,16 +26,16 @@ struct RunOptions {
     std::string out;  ///< folder; empty: the table goes to standard output
     std::optional<SaveChoice> save;
     cv::Size size;
-    cv::Size window;      ///< distance between sliding windows of the model's size; empty: none
+    cv::Size window;      ///< distance between sliding windows of the model's size; empty: no windows
     int stride = 1;       ///< analyse every Nth frame
     double every = 0;     ///< seconds between analysed frames
     double duration = 0;  ///< seconds of each source; 0: to its end
     double opacity = 0.55;
     pipeline::MergeMapStyle::Colours mapColours = pipeline::MergeMapStyle::Colours::Mean;
-    int dayCycle = 48;  ///< frames in which a day passes in the built-in street
+    int dayCycle = 48;  ///< length of a day in the built-in street, in frames
     NightOption night;
     bool show = false;
-    std::optional<double> threshold;   ///< least score of an object; default: usualThreshold
+    std::optional<double> threshold;   ///< least score of an object; absent: usualThreshold()
     double nms = 1;                    ///< largest overlap of objects; 1: keeps all
     std::vector<std::string> classes;  ///< classes of the objects; empty: all
     std::vector<pipeline::CountingLine> lines;
@@ -86,7 +86,7 @@ private:
     std::set<std::string> m_names;  ///< names in use, so that no frame overwrites another's files
     pipeline::SourceKind m_kind = pipeline::SourceKind::ImageFiles;  ///< of the current source
     double m_nextDue = 0, m_networkMs = 0;
-    std::int64_t m_frames = 0, m_bad = 0, m_broken = 0;  ///< m_bad: images, m_broken: other sources
+    std::int64_t m_frames = 0, m_bad = 0, m_broken = 0;  ///< m_bad images, m_broken other sources: left out
     int m_tokensIn = 0;
     bool m_started = false, m_closed = false;
     bool m_live = false;   ///< whether the current source is live, so that its length is unknown

@@ -1,4 +1,4 @@
-// A heat map of the means of a curve, by date and hour of the day; unusual hours are marked.
+// A heat map: the mean of a curve in each hour, by date and hour of the day. Marks unusual hours.
 #pragma once
 
 #include <optional>

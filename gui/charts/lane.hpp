@@ -19,7 +19,7 @@ struct Curve {
     QColor Theme::*themed = nullptr;  ///< if not null, used instead of `colour`
     std::function<const Span&(const TimelineColumn&)> of = {};
     QColor colour = {};
-    bool quantity = false;  ///< one of TimelineData::quantities()
+    bool quantity = false;  ///< whether the curve is one of TimelineData::quantities()
 
     /// Returns the colour for a theme. A colour that is too similar to the background is made lighter in the
     /// dark theme, and darker in the light theme.

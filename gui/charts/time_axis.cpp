@@ -26,7 +26,7 @@ std::vector<TimeMark> timeMarks(std::int64_t from, std::int64_t to, int most) {
     const QString format = step < kMinute ? QStringLiteral("HH:mm:ss")
                            : step < kDay  ? QStringLiteral("HH:mm")
                                           : QStringLiteral("d MMM");
-    // Marks are at round local times, and the offset from UTC changes with summer time.
+    // Marks are at round local times. Each mark needs its own offset from UTC, because of summer time.
     const auto offsetAt = [](std::int64_t time) {
         return 1000LL * QDateTime::fromMSecsSinceEpoch(time).offsetFromUtc();
     };

@@ -8,7 +8,7 @@
 
 namespace mpm::gui {
 
-/// In milliseconds.
+/// Lengths of time, in milliseconds.
 inline constexpr std::int64_t kSecond = 1'000, kMinute = 60 * kSecond, kHour = 60 * kMinute,
                               kDay = 24 * kHour;
 

@@ -24,8 +24,8 @@ constexpr double kLeastHeight = 22;
 
 }  // namespace
 
-/// Returns the largest distance, in columns, of two readings that a curve connects: three times the usual
-/// distance. At a longer gap, the source had stalled or the program was not running.
+/// Returns the largest gap, in columns, between readings that a curve connects: three times the usual gap.
+/// During a longer gap, the source had stalled or the program was not running.
 int TimelineView::gapAllowed(const Columns& columns) const {
     std::vector<int> distances;
     int last = -1;

@@ -121,8 +121,8 @@ void TimelinePanel::showHours(bool shown) {
     m_curve->setVisible(shown);
 }
 
-/// Checks the button of the range shown. After zooming or panning, checks no button. If there are few data
-/// yet, checks the button of the shortest range that contains all data.
+/// Checks the button of the range shown. After zooming or panning, checks no button. If the data cover
+/// less time than the range, checks the button of the shortest range that contains all data.
 void TimelinePanel::showRange() {
     m_ranges->setExclusive(false);
     const std::int64_t wanted = m_view->followedLength();

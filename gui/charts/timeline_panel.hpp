@@ -41,7 +41,7 @@ public:
 
 signals:
     void exportWanted();
-    /// The timeline should replace the views (if `tall`), or return to its place.
+    /// If `tall`, the timeline should take the place of the views; otherwise the views should appear again.
     void tallWanted(bool tall);
 
 private:

@@ -36,7 +36,7 @@ TimelineView::TimelineView(const TimelineData* data, QWidget* parent) : QWidget(
 void TimelineView::moveOn() {
     if (!m_following || !isVisible()) return;
     const Time now = m_pausedAt.value_or(QDateTime::currentMSecsSinceEpoch());
-    // If there are few data, the range is only as long as the data.
+    // If the data cover less time than the wanted range, the range is only as long as the data.
     const Time whole = m_data->empty() ? kYoungest : std::max(kYoungest, (now - m_data->first()) * 51 / 50);
     const Time before = std::exchange(m_shownLength, m_length > 0 ? std::min(m_length, whole) : whole);
     m_to = now;
@@ -46,7 +46,7 @@ void TimelineView::moveOn() {
 }
 
 /// Moves the range if the range is behind the clock by a pixel or by kLongestFrame. Painting more often would
-/// take milliseconds and show nothing new.
+/// cost time and show nothing new.
 void TimelineView::moveOnByPixels() {
     if (m_pausedAt) return;
     const Time pixel = (m_to - m_from) / std::max<Time>(1, static_cast<Time>(plot().width()));

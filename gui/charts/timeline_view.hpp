@@ -1,5 +1,5 @@
-// The timeline: curves over bands for day and night. The wheel zooms, dragging pans, the pointer shows
-// values.
+// The timeline: curves, and behind them bands that show day and night. The wheel zooms, dragging pans, and
+// the pointer shows values.
 #pragma once
 
 #include <QTimer>
@@ -16,11 +16,11 @@ public:
 
     explicit TimelineView(const TimelineData* data, QWidget* parent = nullptr);
 
-    /// Shows the last `length` milliseconds and scrolls with the clock; 0: shows everything.
+    /// Shows the last `length` milliseconds and scrolls with the clock. If `length` is 0, shows all data.
     void follow(Time length);
     bool following() const { return m_following; }
     Time followedLength() const { return m_length; }
-    /// Returns the length shown: shorter than followedLength() if there are few data.
+    /// Returns the length of the range shown; less than followedLength() if the data cover less time.
     Time shownLength() const { return m_to - m_from; }
     Time from() const { return m_from; }
     Time to() const { return m_to; }
@@ -34,7 +34,7 @@ public:
     const std::vector<Lane>& lanes() const { return m_lanes; }
     /// If `paused`, the timeline does not scroll, because nothing new is measured.
     void setPaused(bool paused);
-    /// Shows the time around a moment, as if the mouse pointer were at this moment.
+    /// Shows the five minutes around `time`, and the values at `time` as under the mouse pointer.
     void showMoment(Time time);
     /// Returns the readings at a position as text; empty if nothing was measured there.
     QString describe(int x) const;
@@ -68,7 +68,7 @@ private:
     using Columns = std::vector<TimelineColumn>;
 
     QRectF plot() const;
-    /// The place of the tokens, then the place of each lane.
+    /// The place of the plot of the tokens, then the place of each lane.
     using Places = std::vector<Place>;
     void placeLanes(Places& places) const;
     Places places(const Columns& columns) const;

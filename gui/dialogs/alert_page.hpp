@@ -29,13 +29,14 @@ public:
               QWidget* parent = nullptr);
 
     const std::vector<pipeline::AlertRule>& rules() const { return m_rules; }
-    /// Sets the current values of the source in front; the form shows the rule's value next to the threshold.
+    /// Sets the current values of the source in front. Next to the threshold, the form shows the
+    /// current value of the rule's quantity.
     void setInput(const pipeline::AlertInput& input);
-    /// Renames a region in the rules of a source. `everywhere`: also in rules for every source, because no
-    /// other source has a region of this name.
+    /// Renames a region in the rules of a source. `everywhere`: whether to change rules for every source too;
+    /// true if no other source has a region with the old name.
     void renameRegion(const std::string& before, const std::string& now, const std::string& source,
                       bool everywhere);
-    /// Emits timesWanted() for the rule shown, if the store can answer.
+    /// Emits timesWanted() for the rule shown, if the store has the data for an answer.
     void askForTimes();
     /// Shows the answer to timesWanted(): how often the rule would have fired in the last day.
     void setTimes(const pipeline::AlertRule& rule, int times);
@@ -65,7 +66,7 @@ private:
     std::vector<pipeline::AlertRule> m_rules;
     pipeline::AlertInput m_input;
     bool m_showing = false;
-    double m_thresholdShown = 0;  // rounded by the box; any other value in the box was typed by the user
+    double m_thresholdShown = 0;  // as rounded by the box; any other number is from the user
     QListWidget* m_list;
     QPushButton* m_plus = nullptr;
     QWidget* m_form = nullptr;

@@ -1,4 +1,4 @@
-// A dialog for the rule for day and night: by luminance, infrared, the clock, the sun, or by hand.
+// A dialog for the rule that tells day from night: by luminance, infrared, the clock, the sun, or by hand.
 #pragma once
 
 #include <QComboBox>

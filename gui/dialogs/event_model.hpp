@@ -1,4 +1,4 @@
-// The events of the store as a table, newest first; a filter for the table.
+// A table model of the events in the store, newest first, and a filter for this table.
 #pragma once
 
 #include <functional>

@@ -18,7 +18,8 @@ public:
     EventsDialog(EventModel::FindImage image, EventModel::Title title, const QStringList& rules,
                  QWidget* parent = nullptr);
 
-    /// Replaces the events. The selection and the filters remain if their values still exist.
+    /// Replaces the events. Keeps the selection if the selected event still exists, and each filter whose
+    /// value still exists.
     void setEvents(const std::vector<pipeline::StoredEvent>& events,
                    const std::vector<Recording>& recordings);
     QTableView* table() const { return m_table; }

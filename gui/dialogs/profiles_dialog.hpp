@@ -19,7 +19,7 @@ public:
         std::function<std::vector<std::pair<QString, QString>>()>
             all;  ///< names of profiles, and their sources as text
         std::function<bool(const QString& text)> isName;
-        std::function<QString(const QString& name)> remove;  ///< returns why it failed; empty on success
+        std::function<QString(const QString& name)> remove;  ///< returns why the deletion failed, or nothing
     };
     /// `present`: the profile that the window uses.
     ProfilesDialog(const QString& present, Profiles profiles, QWidget* parent = nullptr);

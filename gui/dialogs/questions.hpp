@@ -11,7 +11,7 @@ class QWidget;
 
 namespace mpm::gui {
 
-/// The context of translations. It is declared in a header, so that lupdate finds the class.
+/// The context of the translated texts. The struct is in a header, so that lupdate finds the struct.
 struct Questions {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::Questions)
 };

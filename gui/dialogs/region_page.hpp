@@ -1,4 +1,5 @@
-// A page with a table of a source's regions and masks, which are drawn on the image or typed.
+// A page with a table of a source's regions and masks. The user draws their shapes on the image, or types
+// the corners.
 #pragma once
 
 #include <QCheckBox>

@@ -1,4 +1,4 @@
-// An alert, as it is listed, published and recorded.
+// The data of an alert that the list of alerts, the publishers and the recordings need.
 #pragma once
 
 #include <QDateTime>

@@ -15,7 +15,7 @@ namespace {
 /// Streams of reuse for comparisons and simulated nights, in addition to the streams of the sources.
 constexpr int kCompared = 62, kSimulated = 63;
 
-/// Of the objects found with all tokens, returns the share that merging found too: with the same class and an
+/// Returns the share of the objects in `whole` for which `merged` has an object of the same class with an
 /// overlap (IoU) of at least three quarters.
 double agreementOf(const std::vector<Detection>& merged, const std::vector<Detection>& whole) {
     const auto isThere = [&](const Detection& one) {
@@ -261,8 +261,8 @@ std::unique_ptr<Analyser> loadAnalyser(const std::string& model) {
     const std::shared_ptr<ModelFacts> facts = factsOf(network, model == "default");
     pipeline::Segmenter segmenter(std::move(network));
     try {
-        // A model without a usable output fails at the first image. Tries an image here, so that the previous
-        // model stays in use if the new model fails.
+        // A model without a usable output fails at the first image. This call tries an image, so that the
+        // previous model stays in use if the new model fails.
         const auto found = segmenter.segment(cv::Mat(facts->input, CV_8UC3, cv::Scalar::all(0)));
         facts->classes = !found.labels.empty();
     } catch (const std::exception& error) {

@@ -1,4 +1,4 @@
-// A network, which runs on a frame with merging, with all tokens, or with night simulated.
+// Runs the network on a frame: with merging, with all tokens, or with simulated night.
 #pragma once
 
 #include <map>
@@ -14,8 +14,8 @@ class Analyser {
 public:
     Analyser(pipeline::Segmenter segmenter, ModelFactsPtr facts);
 
-    /// Ignores scheduled blocks that the model does not have. `follower`: follows the source's objects; null:
-    /// no objects are followed.
+    /// Ignores blocks of the schedule that the model does not have. `follower`: follows the source's objects;
+    /// if null, no objects are followed.
     Analysis analyse(const LiveFrame& frame, const Request& request,
                      pipeline::ObjectFollower* follower = nullptr);
     /// Runs the same frame with reuse in a second network of the same file, because a network forgets earlier
@@ -43,7 +43,8 @@ private:
     void follow(Analysis& analysis, const Request& request, pipeline::ObjectFollower& follower) const;
     std::optional<Scores> score(const Comparison& comparison);
     void setReuse(bool on);
-    /// Selects a stream of reuse; every source has a separate stream. `fresh`: forgets the stream's frames.
+    /// Selects a stream. Reuse keeps separate values for each stream. `fresh`: whether to forget the stream's
+    /// earlier frames.
     void useStream(int stream, bool fresh);
     pipeline::Segmentation run(const cv::Mat& image, const std::vector<int>& schedule,
                                pipeline::Scores scores = pipeline::Scores::None);
@@ -63,8 +64,8 @@ public:
     using pipeline::ModelError::ModelError;
 };
 
-/// Loads `model` and runs the model on an image, to find errors. If no model is shipped, `default` has random
-/// weights. Throws pipeline::ModelError.
+/// Loads `model` and runs the model on an image, to find errors. If no model is shipped, `default` is a model
+/// with random weights. Throws pipeline::ModelError.
 std::unique_ptr<Analyser> loadAnalyser(const std::string& model);
 
 }  // namespace mpm::gui

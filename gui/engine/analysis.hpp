@@ -27,14 +27,14 @@ using System = std::chrono::system_clock;
 
 /// Ground truth of a frame: labels with the ids of their classes.
 struct Truth {
-    cv::Mat labels;  ///< CV_8U or CV_16U, of the frame's size; empty: none
+    cv::Mat labels;  ///< CV_8U or CV_16U, of the frame's size; empty if there are no labels
     int classes = 0, ignored = 255;
 };
 
 /// A frame of a source, as it was captured.
 struct LiveFrame {
-    int generation = 0;  ///< number of the opened source; frames of an earlier source are dropped
-    int stream = 0;      ///< number of the source in the network; reuse keeps separate values for each
+    int generation = 0;  ///< counts the sources opened; frames of an earlier source are dropped
+    int stream = 0;      ///< number of the source in the network; reuse keeps values for each stream
     std::int64_t number = -1;
     int pass = 0;  ///< number of earlier passes through the video
     System::time_point time;
@@ -65,7 +65,7 @@ struct ModelFacts {
     QString path;
     bool random = false;
     bool shipped = false;  ///< the demonstration model, trained on the built-in street
-    bool classes = true;   ///< false: the output is features
+    bool classes = true;   ///< false if the model outputs features instead of classes
     int blocks = 0, heads = 0, dim = 0;
     cv::Size input;
     std::vector<std::string> labels;     ///< names of the classes; the user may have changed them
@@ -106,7 +106,7 @@ struct Analysis {
     pipeline::FollowedObjectsPtr objects;  ///< null: no objects are followed
     cv::Size size;                         ///< of the frame; known even if the images are discarded
     std::int64_t skipped = 0;              ///< frames not analysed since the previous analysis
-    double queueMs = 0;                    ///< between capture and network
+    double queueMs = 0;                    ///< from the capture to the start of the network
     bool repeat = false;                   ///< whether the frame was analysed before (no new measurement)
     std::shared_ptr<const pipeline::Segmentation> beside;  ///< this frame with reuse; null if not requested
     ModelFactsPtr model;
@@ -151,7 +151,7 @@ struct Comparison {
     /// cosine of the features.
     double agreement = 0;
     double savedMs = 0;  ///< the time that merging saved on this frame; negative if merging took longer
-    std::optional<Scores> scores;  ///< if the source has labels
+    std::optional<Scores> scores;  ///< absent if the source has no labels
 };
 using ComparisonPtr = std::shared_ptr<const Comparison>;
 
@@ -163,7 +163,7 @@ struct NightPair {
     street::NightParameters parameters;
 
     int tokensKept() const { return gui::tokensKept(night.tokens); }
-    /// Returns by how many percent fewer tokens merge by night than by day; 0 if none merge by day.
+    /// Returns how many percent fewer tokens merge by night than by day; 0 if no tokens merge by day.
     double fewerMerged() const;
 };
 using NightPairPtr = std::shared_ptr<const NightPair>;
@@ -175,7 +175,7 @@ constexpr int kLastStage = -1, kUnmerged = -2;
 /// stage. For kUnmerged, each token is a separate cluster.
 cv::Mat mapAfter(const mpm::ImageReport& report, int stage);
 
-/// Returns a copy in a format that Qt paints without converting it. `pixels`: CV_8UC3.
+/// Returns a copy in a format that Qt paints without a conversion. `pixels`: CV_8UC3.
 QImage toImage(const cv::Mat& pixels);
 
 }  // namespace mpm::gui

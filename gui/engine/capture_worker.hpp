@@ -37,7 +37,8 @@ public:
 
     /// Returns options that make files and folders start again after the end.
     static pipeline::ReaderOptions readerOptions();
-    /// Returns the options of the built-in street. `framesPerDay`: if above 0, the street is a time lapse.
+    /// Returns the options of the built-in street. `framesPerDay`: if above 0, the street is a time lapse
+    /// with this many frames in a day.
     static pipeline::SceneOptions sceneOptions(int framesPerDay);
 
 signals:

@@ -41,7 +41,7 @@ public:
     void setWatched(bool watched) { m_watched = watched; }
     void setMasks(const std::vector<pipeline::Polygon>& masks);
     void setRule(const pipeline::DayNightRule& rule);
-    /// Returns the rule for day and night in use: the user's, else the default of the source.
+    /// Returns the rule for day and night in use: the user's rule or, if there is none, the source's default.
     pipeline::DayNightRule rule() const { return m_rule.value_or(CaptureWorker::ruleFor(m_kind)); }
     void setPaused(bool paused);
     /// Controls how a video is played.
@@ -96,7 +96,7 @@ private:
     std::unique_ptr<SharedNetwork> m_ownNetwork;
     SharedNetwork* m_network;
     InferenceChannelPtr m_channel;
-    CaptureWorker* m_capture = nullptr;  // a child; older workers delete themselves when their threads end
+    CaptureWorker* m_capture = nullptr;  // child of this object; older workers delete themselves at the end
     Request m_request;
     SavedTime m_saved;
     Steady::time_point m_changedAt;  // time of the last change of the schedule or reuse
@@ -126,12 +126,12 @@ bool othersHave(const QString& name, const pipeline::Address& address,
                 const std::vector<std::unique_ptr<Engine>>& all, const Engine& self);
 
 /// Returns the address without passwords. Adds a number if an engine other than `self` has a different
-/// address that looks the same, for example another camera of a recorder.
+/// address that looks the same without passwords, for example another camera at one network recorder.
 QString nameFor(const pipeline::Address& address, const std::vector<std::unique_ptr<Engine>>& all,
                 const Engine& self);
 
-/// Returns `key`, the address's name in the keychain, if `key` begins with the address without passwords;
-/// else returns nameFor().
+/// `key` is the name in the keychain. Returns `key` if it begins with the address (without passwords), else
+/// nameFor().
 QString nameOf(const pipeline::Address& address, const QString& key,
                const std::vector<std::unique_ptr<Engine>>& all, const Engine& self);
 

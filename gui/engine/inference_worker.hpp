@@ -56,7 +56,8 @@ private:
 
 class InferenceWorker;
 
-/// The connection of a source to the network. Any thread may use it; no call waits for the network.
+/// The connection of a source to the network. Any thread may call the functions, which never wait for the
+/// network.
 class InferenceChannel : public QObject {
     Q_OBJECT
 public:
@@ -80,8 +81,8 @@ private:
     explicit InferenceChannel(InferenceWorker* worker) : m_worker(worker) {}
 
     InferenceWorker* m_worker;         // must exist as long as the channel is used
-    std::optional<LiveFrame> m_frame;  // newest, until it is analysed; guarded by the worker's mutex
-    std::optional<LiveFrame> m_last;   // analysed most recently; the mutex also guards m_last to m_generation
+    std::optional<LiveFrame> m_frame;  // newest frame, if not analysed yet; guarded by the worker's mutex
+    std::optional<LiveFrame> m_last;   // frame analysed last; the mutex also guards m_last to m_generation
     Request m_request;
     Turn m_turn;
     std::int64_t m_skipped = 0;

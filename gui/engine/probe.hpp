@@ -10,7 +10,7 @@
 namespace mpm::gui {
 
 struct ProbeResult {
-    QImage image;  ///< the newest image; null before the first
+    QImage image;  ///< the newest image; null before the first image
     cv::Size size;
     double rate = 0;    ///< frames a second, as the video states or as measured; 0: not known yet
     std::string codec;  ///< four letters; empty: not known

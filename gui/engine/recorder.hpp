@@ -15,8 +15,8 @@
 
 namespace mpm::gui {
 
-/// Readings are shown if they are at most this time ahead of the clock. Stored times may be ahead, because
-/// the clock was wrong when they were stored, or is wrong now.
+/// Readings whose time is ahead of the clock by more than this are not shown. A stored time may be ahead of
+/// the clock because the clock was wrong when the reading was stored, or is wrong now.
 constexpr std::chrono::hours kAhead{14 * 24};
 
 /// Measurements from before the program started.
@@ -136,7 +136,8 @@ private:
     std::vector<std::int64_t> m_unwanted;  // guarded by m_mutex: ids of events to remove
     std::map<QString, std::shared_ptr<const pipeline::KnownObjects>> m_objects;  // by source; under m_mutex
 
-    /// A comparison, made hour by hour between writes, because weeks of readings take seconds.
+    /// A comparison in progress. The thread compares hour by hour between writes, because weeks of
+    /// readings take seconds.
     struct Comparing {
         pipeline::Setup setup;
         pipeline::Millis from;

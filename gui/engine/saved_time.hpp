@@ -1,5 +1,5 @@
 // The time that merging or reuse saves. The values are medians of the newest comparisons, because the times
-// of a single frame vary much on a busy machine.
+// of a single frame vary a lot on a busy machine.
 #pragma once
 
 #include <deque>
@@ -14,7 +14,7 @@ class SavedTime {
 public:
     static constexpr std::size_t kKept = 9;
 
-    /// Older times are stale, because the load of the machine may have changed.
+    /// After this time without a comparison, the values are stale: the load of the machine may have changed.
     static constexpr std::chrono::seconds kFresh{5};
 
     /// Adds a comparison. If the conditions have changed, drops the earlier comparisons first.

@@ -1,4 +1,4 @@
-// A thread with a task. The thread is always stopped and joined.
+// A thread that runs work(). The destructor of each subclass stops and joins the thread.
 #pragma once
 
 #include <atomic>

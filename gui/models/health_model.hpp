@@ -1,4 +1,5 @@
-// The health of the monitor as a table: times of the steps, dropped frames, state of source and store.
+// The health of the monitor as a table: times of the processing steps, dropped frames, states of the source
+// and the store.
 #pragma once
 
 #include <array>

@@ -14,7 +14,7 @@ class HourMap {
 public:
     struct Cell {
         double mean = 0;
-        double count = 0;             ///< readings; 0: nothing was measured
+        double count = 0;             ///< number of readings; 0 if nothing was measured
         std::optional<double> usual;  ///< median of the same hour over all days, if there are enough days
         double deviation = 0;         ///< from `usual`, as a multiple of the typical deviation at that hour
         bool outlier = false;

@@ -31,8 +31,8 @@ struct Span {
 };
 
 struct TimelineColumn {
-    static constexpr int kStages = 4;  ///< most curves of merges before the last; more would look alike
-    // In percent of the tokens that came in, so that readings of several models can be compared.
+    static constexpr int kStages = 4;  ///< limit of curves for merges before the last; more would look alike
+    // In percent of the tokens before any merge, so that readings of several models can be compared.
     std::array<Span, kStages> stages;  ///< after each merge except the last; only in single readings
     Span kept;                         ///< after the last merge
     std::array<Span, pipeline::kSummed> means;
@@ -72,7 +72,7 @@ public:
     /// Returns `count` columns of equal width over [from, to). Reads them from the coarsest level (hours,
     /// minutes or single readings) that is fine enough.
     std::vector<TimelineColumn> columns(Time from, Time to, int count) const;
-    /// Whether these columns contain single readings instead of minutes or hours.
+    /// Whether columns() with these arguments contains single readings instead of minutes or hours.
     bool readingsShown(Time from, Time to, int count) const;
     std::vector<pipeline::Event> events(Time from, Time to) const;
 

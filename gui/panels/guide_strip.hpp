@@ -15,7 +15,8 @@ class GuideStrip : public QFrame {
 public:
     explicit GuideStrip(QWidget* parent = nullptr);
 
-    /// The strip is shown for the built-in street if the window is high enough, until the user dismisses it.
+    /// Shows the strip if the source is the built-in street, the user has not dismissed the strip, and
+    /// the window is high enough and not full-screen.
     void setSource(const SourceReport& report);
     void setDismissed(bool dismissed);
     bool dismissed() const { return m_dismissed; }

@@ -81,7 +81,7 @@ QSize HeaderBar::minimumSizeHint() const {
 }
 
 bool HeaderBar::event(QEvent* event) {
-    // LayoutRequest: figures need more room if their values get longer.
+    // Qt sends LayoutRequest if, for example, a longer value needs more room.
     if (event->type() == QEvent::Resize || event->type() == QEvent::LayoutRequest) hideFiguresThatDoNotFit();
     return QFrame::event(event);
 }

@@ -28,11 +28,11 @@ public:
     void setAnalysis(const Analysis& analysis);
     void setSaved(const SavedTime& saved);
     void clear();  ///< must be called if another source is shown
-    /// Marks the times as older than the frame.
+    /// If `stale`, marks the times as older than the frame; otherwise removes the mark.
     void setStale(bool stale);
     void setDayNight(const pipeline::DayNightStatistics& statistics);
     QString badgeText() const;
-    /// Shows the mark of a recording; a click on the mark ends the recording.
+    /// If `on`, shows the mark of a recording; a click on the mark ends the recording.
     void setRecording(bool on) { m_recording->setVisible(on); }
     /// Lets the bar become narrow: the bar then shortens names and hides figures, the speed-up last.
     QSize minimumSizeHint() const override;

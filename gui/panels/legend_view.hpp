@@ -11,8 +11,8 @@
 
 namespace mpm::gui {
 
-/// Paints the colours from stored icons, because Qt would make a new icon at each painting and keep all of
-/// them (ten megabytes).
+/// Keeps an icon for each colour. Otherwise, Qt would make a new icon at each painting and keep all these
+/// icons (ten megabytes).
 class NameDelegate : public QStyledItemDelegate {
     Q_OBJECT
 public:

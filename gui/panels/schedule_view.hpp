@@ -47,7 +47,7 @@ public:
 
     /// Marks the schedule of the model file.
     void setOwnSchedule(const std::vector<int>& schedule);
-    /// With reuse, the schedule is used only while the stream is suspended.
+    /// Shows the state of reuse. While reuse is on, the schedule is used only if reuse is suspended.
     void setReuse(ReuseState state);
     BlockList* list() const { return m_list; }
 

@@ -95,7 +95,7 @@ bool BoundedLink::isConnected() {
 bool BoundedLink::moveUp() {
     const bool open = !m_up.empty() || fill(m_inside.get(), m_up);
     if (open && (m_up.empty() || drain(m_outside.get(), m_up))) return true;
-    end({});  // reports no problem: the library closed the socket, or will find it closed when it reads
+    end({});  // no problem to report: the library closed its socket, or sees the end at its next read
     return false;
 }
 

@@ -1,4 +1,4 @@
-// A link between a network library and the network, which limits the bytes that the library receives.
+// A link between a network library and the network. The link limits the bytes that the library receives.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,9 @@ public:
     static constexpr std::int64_t kAtFirst = 64 << 10;  // bytes, for greeting and certificates
     static constexpr std::int64_t kForMessage = 256, kForSecond = 64;
 
-    /// Takes over the connection of `socket`, which may not be connected yet, and replaces it by a local
-    /// connection with the same descriptor. Throws std::system_error.
+    /// Takes over the connection of `socket`, even if it is not connected yet. After that, the descriptor
+    /// number `socket` is a local socket, through which the library talks to this link. Throws
+    /// std::system_error.
     explicit BoundedLink(int socket);
     /// Sends the bytes that the library has written, for a second at most.
     ~BoundedLink();

@@ -36,7 +36,7 @@ public:
 
 private:
     class Families;
-    std::unique_ptr<Families> m_families;  // must be before the server, which reads them
+    std::unique_ptr<Families> m_families;  // must be before the server, which reads the families
     class Server;
     std::unique_ptr<Server> m_server;
 };

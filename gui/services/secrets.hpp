@@ -54,7 +54,7 @@ QString storedAs(const QString& name);
 QString shownKey(const QString& key);
 
 /// Returns the key in the keychain for a source in the settings; absent if the settings contain the address.
-/// A source with *** for the password, as earlier versions wrote it, is itself the key.
+/// Earlier versions wrote *** in place of the password; such a source is itself the key.
 std::optional<QString> keychainName(const QString& source);
 
 }  // namespace mpm::gui

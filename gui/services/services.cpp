@@ -220,7 +220,7 @@ void Services::onAlert(Engine& engine, const AlertNotice& notice) {
 }
 
 QString Services::imageOf(const QString& source, qint64 time) const {
-    constexpr qint64 kReach = 1'500;  // version 0.1.0 stored events up to this long after the alert
+    constexpr qint64 kReach = 1'500;  // milliseconds; version 0.1.0 stored events this late after an alert
     if (!m_settings.keepsImages) return {};
     const QString object = m_cutOuts.nearest(source, time, kReach);
     return object.isEmpty() ? m_thumbnails.nearest(source, time, Thumbnails::kEvery) : object;

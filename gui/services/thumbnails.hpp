@@ -1,4 +1,4 @@
-// Small images of the last weeks, one each minute and one for each event, which the timeline shows.
+// Small images of the last weeks for the timeline: one for each minute and one for each event.
 #pragma once
 
 #include <deque>

@@ -258,7 +258,7 @@ QString WatchSettings::titleOf(const QString& source) const {
 }
 
 std::string SourceWatch::freeName(const std::string& wanted, const pipeline::Region* own) const {
-    const std::string name = wanted.empty() ? "region" : safeName(wanted);  // in a rule, "" means the image
+    const std::string name = wanted.empty() ? "region" : safeName(wanted);  // in rules, "" is the whole image
     std::string free = name;
     const auto taken = [&](const pipeline::Region& one) { return &one != own && one.name == free; };
     for (int number = 2; std::any_of(regions.begin(), regions.end(), taken); ++number)
@@ -280,7 +280,7 @@ bool WatchSettings::isNameFree(const QString& name, const QString& source, const
 
 namespace {
 
-/// Returns letters and digits in lower case, joined by '_'; may be empty.
+/// Returns the words of `text`, ASCII letters and digits in lower case, joined by '_'. May return "".
 QString plainWord(const QString& text) {
     QString word;
     for (const QChar c : text) {

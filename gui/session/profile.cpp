@@ -86,7 +86,7 @@ void forEachNumber(Rule& rule, const Visit& visit) {
     visit("elevation", rule.elevation);
 }
 
-/// Calls visit(key, value) for each value that is stored unchanged.
+/// Calls visit(key, value) for each value that is stored without a conversion.
 template <typename State, typename Visit>
 void forEachValue(State& state, const Visit& visit) {
     visit("model", state.model);

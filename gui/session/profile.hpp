@@ -1,4 +1,4 @@
-// The settings of the monitor under a name.
+// A profile: the settings of the monitor, stored under a name.
 #pragma once
 
 #include <map>
@@ -59,7 +59,7 @@ private:
     std::unique_ptr<QSettings> m_settings;
 };
 
-/// The context of translations. It is declared in a header, so that lupdate finds the class.
+/// The context of the translated texts. The struct is in a header, so that lupdate finds the struct.
 struct Profiles {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::Profiles)
 };
@@ -68,8 +68,8 @@ struct Profiles {
 bool isProfileName(const QString& name);
 /// Returns the names of the profiles that have any file, sorted.
 QStringList profileNames();
-/// Deletes settings, rules, measurements and small images, but not recordings. Returns why that failed; empty
-/// on success.
+/// Deletes settings, rules, measurements and small images, but not recordings. Returns why the deletion
+/// failed; empty on success.
 QString deleteProfile(const QString& name);
 
 }  // namespace mpm::gui

@@ -82,7 +82,8 @@ void Session::setWatch(const WatchSettings& settings) {
     }
 }
 
-/// Moves passwords that earlier versions wrote in the watch file, for further sources, to the keychain.
+/// Moves the passwords of further sources to the keychain, because earlier versions wrote these passwords in
+/// the watch file.
 void Session::moveSecrets() {
     if (!m_readOnly.isEmpty()) return;
     for (const QString& source : QStringList(m_services.settings().further))

@@ -110,8 +110,8 @@ bool Sources::isStored(const QString& stored) const {
     return m_state.source == stored || m_services.settings().further.contains(stored);
 }
 
-/// Whether another camera has the name. If no source of this name was opened in this session, its address is
-/// not known here. The name is then taken if the settings use it for another engine's source.
+/// Whether another camera has the name. If no source of this name was opened in this session, the source's
+/// address is not known. The name then counts as taken if the settings use it for another engine's source.
 bool Sources::isTaken(const QString& name, const pipeline::Address& address, const Engine& engine) const {
     if (othersHave(name, address, m_engines, engine)) return true;
     const auto known = m_addresses.find(name);

@@ -1,4 +1,5 @@
-// The sources of a session and their engines. Opens sources, and finds their names for the settings.
+// The sources of a session and their engines. Opens sources, and finds the names under which the settings of
+// a source are stored.
 #pragma once
 
 #include <map>
@@ -34,7 +35,7 @@ public:
     void open(Engine& engine, const QString& source);
     /// Returns the engine's source as written in the settings.
     QString storedName(const Engine& engine) const;
-    /// Whether the settings name a source `stored`.
+    /// Whether the settings contain a source that is written as `stored`.
     bool isStored(const QString& stored) const;
     /// Returns the name that the settings must use for `source` if `engine` opens it: for an address with a
     /// password, an entry of the keychain. From then on, storedName() returns this name.

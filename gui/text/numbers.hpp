@@ -16,8 +16,8 @@ inline void setNumericLocale() {
     std::setlocale(LC_NUMERIC, "C");
 }
 
-/// Returns a number such as "0,5", as in the locale, but without separators of thousands, so that all token
-/// counts look alike.
+/// Returns a number in the locale's notation, such as "0,5", but without separators of thousands, so that all
+/// token counts look alike.
 inline QString readable(double value, int digits) {
     QLocale locale;
     locale.setNumberOptions(QLocale::OmitGroupSeparator);

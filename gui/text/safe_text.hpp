@@ -1,6 +1,6 @@
 // Text from models, sources and files, made safe to show, log and send: one line, no control characters,
-// limited length. Text must be made safe when it enters the program, because the program writes it in many
-// places.
+// limited length. Code that reads such text must make the text safe at once, because many parts of the
+// program write the text.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@
 
 namespace mpm::gui {
 
-/// The context of translations. It is declared in a header, so that lupdate finds the class.
+/// The context of the translated texts. The struct is in a header, so that lupdate finds the struct.
 struct SourceText {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::SourceText)
 };

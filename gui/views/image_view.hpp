@@ -74,8 +74,9 @@ protected:
     QPointF toImagePosition(QPointF position) const;
     Viewport* viewport() const { return m_viewport; }
 
-    /// Covers the image if it is not current. In the overview, the cover gives the reason only if `explains`
-    /// is true and the source delivers images; without the reason, an empty view is not covered.
+    /// Covers the image if the image is not current. In the overview, the cover gives the reason only if
+    /// `explains` is true and the source delivers images. If the cover would give no reason and there is no
+    /// image, shows no cover.
     void coverAnalysis(const Covers& covers, bool explains);
 
     virtual void paintImage(QPainter& painter, const QRectF& rect);

@@ -16,7 +16,7 @@ class ImageView;
 class SourceGrid : public TileArea, public View {
     Q_OBJECT
 public:
-    /// Ignores `viewport`, because the tiles zoom together, but not with the other views.
+    /// Ignores `viewport`, because the tiles have a common viewport, and do not zoom with the other views.
     explicit SourceGrid(Viewport* viewport);
 
     void add(const Engine* engine);

@@ -1,4 +1,4 @@
-// A view of a frame: with all tokens left of a slider, with merged tokens right of it.
+// A view of a frame: with all tokens left of a slider, and with merged tokens right of the slider.
 #pragma once
 
 #include "gui/engine/render_worker.hpp"

@@ -11,7 +11,7 @@
 
 namespace mpm::gui {
 
-/// The context of translations. It is declared in a header, so that lupdate finds the class.
+/// The context of the translated texts. The struct is in a header, so that lupdate finds the struct.
 struct ViewTable {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::ViewTable)
 };
@@ -34,7 +34,7 @@ struct ViewEntry {
 
     const char* key;     ///< in settings and on the command line
     QString (*title)();  ///< translated
-    /// Makes the view, whose widget has no parent yet. Null: the overview, which shows the views with
+    /// Makes the view, whose widget has no parent yet. Null for the overview, which shows the views with
     /// InOverview.
     View* (*make)(Viewport* viewport);
     unsigned flags;

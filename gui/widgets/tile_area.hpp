@@ -22,8 +22,9 @@ public:
 
     QSize minimumSizeHint() const override { return {320, 90}; }
 
-    /// Returns the places of `count` images, the lead first: a grid of equal images or, if it covers
-    /// clearly more of `area`, a large image with the other images beside it. `aspect`: width to height.
+    /// Returns the places of `count` images, the lead first. Compares two layouts: a grid of equal images,
+    /// and a large image with the other images beside it. Uses the second layout only if its images cover
+    /// clearly more of `area`. `aspect`: width to height.
     static std::vector<QRect> layOut(int count, QSize area, double aspect);
 
 protected:

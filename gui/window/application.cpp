@@ -21,7 +21,7 @@ void holdBack(QtMsgType type, const QMessageLogContext&, const QString& text) {
         return;
     }
     std::fputs("mpm-monitor: no display can be opened; --headless measures without one\n", stderr);
-    std::_Exit(1);  // nothing must be closed yet
+    std::_Exit(1);  // nothing is open yet that needs closing
 }
 
 }  // namespace

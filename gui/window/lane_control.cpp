@@ -182,8 +182,8 @@ void LaneControl::reload() {
         load(quantity, QDateTime::currentMSecsSinceEpoch(), kDays);
 }
 
-/// Loads a day, then the previous day, and so on, so that new readings can be written in between. Of the last
-/// hour, also loads single readings.
+/// Loads a day, then the previous day, and so on, so that new readings can be written in between. For the
+/// last hour, also loads single readings.
 void LaneControl::load(const Quantity& quantity, qint64 before, int days) {
     using pipeline::Millis;
     const std::string model = m_parts.models->statistics.setup().model;

@@ -36,7 +36,7 @@ SourceTabs::SourceTabs(const Parts& parts, FrontSource* front) : m_parts(parts),
     });
 }
 
-/// Adds a tab, and a tile of the grid, which shows the newest overlay and marks a stale overlay.
+/// Adds a tab, and a tile to the grid. The tile shows the newest overlay. A cover marks a stale overlay.
 void SourceTabs::addTab(Engine& engine) {
     const QSignalBlocker block(this);
     QTabBar::addTab(QString());

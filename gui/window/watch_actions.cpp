@@ -127,7 +127,7 @@ void showRecordings(MainWindow& window) {
     dialog->show();
 }
 
-/// Opens the dialog next to the window, so that the user can look at images of the past.
+/// Opens a dialog that does not block the window, so that the user can look at images of the past.
 void showEvents(MainWindow& window) {
     Services& services = window.session().services();
     const auto image = [&services](const QString& source, qint64 time) {

@@ -21,7 +21,7 @@ public:
     void drawMask();
     /// Lets the user move the corners of the regions and masks on the image.
     void changeShapes();
-    /// Follows all objects of the source in front, or none.
+    /// If `on`, follows all objects of the source in front; otherwise follows no objects.
     void followObjects(bool on);
     /// Must be called after another source came to the front, or a source was opened or closed.
     void sourcesChanged();

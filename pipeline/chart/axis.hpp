@@ -6,8 +6,8 @@
 
 namespace mpm::pipeline {
 
-/// Returns 1, 2 or 5 times a power of ten: the smallest of these numbers that divides `range` into about
-/// `parts` steps or fewer.
+/// Returns 1, 2 or 5 times a power of ten: the smallest of these numbers that divides `range` into at most
+/// `parts` steps.
 double roundStep(double range, int parts);
 
 /// Returns the multiples of `step` from `from` to `to`.

@@ -14,8 +14,8 @@ namespace mpm::pipeline {
 
 namespace {
 
-// The colours of Okabe and Ito, which colour-blind people can distinguish, without yellow, which is hard to
-// see on white; then some other colours.
+// First the colours of Okabe and Ito, which colour-blind people can distinguish, then two other colours.
+// Leaves out yellow, because it is hard to see on white.
 const std::vector<cv::Vec3b> kColours = {{0, 114, 178},  {213, 94, 0},  {0, 158, 115},   {204, 121, 167},
                                          {86, 180, 233}, {230, 159, 0}, {110, 110, 110}, {120, 80, 50}};
 const Ink kText{{40, 40, 40}, 1, false, 1}, kFaint{{110, 110, 110}, 1, false, 1};

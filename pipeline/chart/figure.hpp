@@ -26,7 +26,7 @@ struct PlotSeries {
 struct PlotPanel {
     std::string title, xLabel, yLabel;
     std::vector<PlotSeries> series = {};
-    std::vector<std::string> categories = {};  ///< if not empty: bars; x is the index of the category
+    std::vector<std::string> categories = {};  ///< if not empty, draws bars; x is the index of a category
     bool fromZero = false;                     ///< the vertical axis starts at 0 if no bar is below 0
     double xFrom = 0, xTo = 0;  ///< range of the horizontal axis; if equal, the range of the points
 };
@@ -41,7 +41,7 @@ struct Figure {
     std::string origin = {};  ///< below the plots: model, data and date
 };
 
-/// Returns the parts that are not empty, shortened, and the local date: "street.onnx · camera · 2026-01-31".
+/// Returns the nonempty parts, each shortened, and today's local date: "street.onnx · camera · 2026-01-31".
 std::string originText(const std::vector<std::string>& parts);
 
 std::string toSvg(const Figure& figure);

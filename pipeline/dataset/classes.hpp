@@ -27,9 +27,9 @@ Classes readClasses(const std::string& path, bool colours = true);
 /// Reads the classes from a file's text; errors name `path`.
 Classes classesFrom(const std::string& text, const std::string& path, bool colours = true);
 
-/// Returns the classes of camvid, ade20k, cityscapes or pascal-context; nothing for another name. Accepts
-/// also Segmenter's spelling ("pascal_context"). Pascal Context gets the first colours of ADE20K.
-/// `count`: the model's number of classes; 59 gives Pascal Context without the background.
+/// Returns the classes of camvid, ade20k, cityscapes or pascal-context; nothing for another name. Also
+/// accepts underscores ("pascal_context"). Pascal Context gets the first colours of ADE20K. `count`: the
+/// model's number of classes; 59 gives Pascal Context without the background.
 std::optional<Classes> builtInClasses(std::string dataset, int count = 0);
 
 /// Text with a line for each class: red, green, blue, name.

@@ -15,7 +15,7 @@ Layout layoutFrom(const std::string& name);
 
 /// Sizes with which mmsegmentation evaluates a data set.
 struct LayoutProtocol {
-    int shortSide = 0;  ///< short side of scaled images; 0: no scaling; -1: as the model's input
+    int shortSide = 0;  ///< short side of scaled images; 0: no scaling; -1: that of the model's input
     int stride = 0;     ///< of the sliding window; 0: the width of the window
 };
 LayoutProtocol protocolOf(Layout layout);

@@ -27,8 +27,8 @@ struct DayNightRule {
     double bright = 0.215;
     std::chrono::seconds hold{5};
 
-    /// Infrared: night begins below `grey`, day above `coloured`, limits of saturation(). Luminance would
-    /// mislead, because the camera's infrared lamp makes a night image bright.
+    /// Infrared: night begins below `grey`, day above `coloured`. Both are limits of saturation(). Luminance
+    /// would mislead, because the camera's infrared lamp makes a night image bright.
     double grey = 0.04;
     double coloured = 0.06;
 

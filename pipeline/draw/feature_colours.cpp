@@ -9,7 +9,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr int kSamples = 256;                   // approximate number of tokens used of a frame
+constexpr int kSamples = 256;                   // approximate number of tokens used of each frame
 constexpr int kFirstRounds = 40, kRounds = 12;  // iterations: from random axes, from previous axes
 constexpr double kOutliers = 0.02;              // share of tokens cut off at each end of an axis
 constexpr double kNoVariance = 1e-9;            // least variance of unit vectors; a black frame has less

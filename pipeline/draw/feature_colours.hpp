@@ -6,7 +6,8 @@
 namespace mpm::pipeline {
 
 /// Learns the components from the first frames and then keeps them, so that a colour means the same in all
-/// later frames. While it learns, rotates new components to fit the previous ones, so colours change little.
+/// later frames. While learning, rotates new components towards the previous components, so colours change
+/// little.
 class FeatureColours {
 public:
     static constexpr int kFrames = 8;  ///< number of frames to learn from

@@ -157,8 +157,9 @@ Palette clusterColours(const cv::Mat& map, cv::Size grid) {
         std::array<int, kColours> used{};
         for (int other : touching[id])
             if (chosen[other] >= 0) ++used[chosen[other]];
-        // Prefers a colour that depends only on the position of the first member, so that it stays the same
-        // from frame to frame. The factors 7 and 5 let all twelve colours occur along rows and columns.
+        // Prefers a colour that depends only on the position of the first member, so that the colour stays
+        // the same from frame to frame. The factors 7 and 5 let all twelve colours occur along rows and
+        // columns.
         const int start = (i % grid.width * 7 + i / grid.width * 5) % kColours;
         int best = start;
         for (int k = 0; k < kColours; ++k)

@@ -38,13 +38,14 @@ Palette clusterColours(const cv::Mat& image, const cv::Mat& map, cv::Size grid,
 /// Returns the map before any merge: every token is a cluster.
 cv::Mat identityMap(int tokens);
 
-/// Returns the colours of `Distinct`, grey for single tokens. Clusters that touch have different colours if
-/// twelve are enough. If a cluster's first member stays the same, the colour usually stays the same.
+/// Returns colours as Colours::Distinct, grey for single tokens. Clusters that touch have different colours
+/// if twelve colours are enough. If a cluster's first member stays the same, the colour usually stays the
+/// same.
 Palette clusterColours(const cv::Mat& map, cv::Size grid);
 
 std::vector<int> clusterSizes(const cv::Mat& map);
 
-/// Returns the first pixel of cell `index` if `pixels` are divided into `cells`.
+/// Divides a line of `pixels` pixels into `cells` cells, and returns the first pixel of cell `index`.
 inline int cellEdge(int index, int cells, int pixels) {
     return static_cast<int>(std::int64_t(index) * pixels / cells);
 }

@@ -9,9 +9,9 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Colours that differ as much as possible from each other, also for red-green colour-blind people, and from
-/// the backgrounds of the light and dark theme (a search chose them). The last six are muted, for classes
-/// that cover large areas. Successive colours differ clearly.
+/// A search chose these colours, which differ as much as possible from each other, also for red-green
+/// colour-blind people. The colours also differ from the monitor's light and dark backgrounds. The last six
+/// are muted, for classes that cover large areas. Successive colours differ clearly.
 enum Colour {
     Blue,
     Orange,

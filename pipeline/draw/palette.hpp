@@ -10,7 +10,8 @@ namespace mpm::pipeline {
 
 using Palette = std::vector<cv::Vec3b>;
 
-/// Returns `count` distinct colours. Colour-blind people can distinguish the first 20, in both themes.
+/// Returns `count` distinct colours. Colour-blind people can distinguish the first 20, on light and on dark
+/// backgrounds.
 Palette defaultPalette(int count);
 
 /// Chooses colours of defaultPalette() by the meaning of names: muted for road, sky and building, saturated

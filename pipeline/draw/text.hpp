@@ -31,7 +31,8 @@ struct Panel {
     cv::Mat image;  ///< CV_8UC3
 };
 
-/// Draws panels side by side on white, scaled to the height of the first; titles above, `footer` below.
+/// Draws panels side by side on white, scaled to the height of the first panel. Writes titles above the
+/// panels, and `footer` below.
 cv::Mat drawPanels(const std::vector<Panel>& panels, const std::string& footer = {});
 
 }  // namespace mpm::pipeline

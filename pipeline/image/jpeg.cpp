@@ -25,8 +25,8 @@ bool isFrame(unsigned char kind) {
     return kind >= 0xc0 && kind <= 0xcf && kind != 0xc4 && kind != 0xc8 && kind != 0xcc;
 }
 
-/// A libjpeg decoder of bytes in memory. It prints no messages, and adds an end marker. Errors use longjmp(),
-/// so no member may have a destructor.
+/// A libjpeg decoder of bytes in memory, which prints no messages and adds an end marker. Errors use
+/// longjmp(), so no member may have a destructor.
 struct Decoder {
     jpeg_decompress_struct jpeg{};
     jpeg_error_mgr errors{};
@@ -120,7 +120,8 @@ std::optional<JpegSegments> jpegSegments(const FileBytes& file) {
 }
 
 bool isCutOffJpeg(const FileBytes& file, const JpegSegments& segments) {
-    // Without arithmetic coding, every block of 8x8 pixels takes at least a bit, so the file is too short.
+    // Without arithmetic coding, every block of 8x8 pixels takes at least a bit. If the file has fewer bits
+    // than blocks, a part is missing.
     const auto blocks =
         checkedProduct<std::int64_t>((segments.header.width + 7) / 8, (segments.header.height + 7) / 8);
     if (!segments.arithmetic && blocks > 8 * static_cast<std::int64_t>(file.size)) return true;

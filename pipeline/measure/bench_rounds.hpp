@@ -1,4 +1,5 @@
-// A benchmark of methods. Each round runs all methods in turn, so that all see the same state of the machine.
+// A benchmark of methods. Each round runs all methods in turn, so that a change of the machine's speed
+// affects all methods alike.
 #pragma once
 
 #include <functional>
@@ -39,7 +40,7 @@ struct BenchRow {
     std::vector<double> blockOperations;   ///< by block, summed over images
     ReuseCounts reuse;
     std::vector<double> agreement;    ///< share of labels equal to those of all tokens, by frame
-    std::vector<double> padded;       ///< ms per image if padded; by round with unequal token counts
+    std::vector<double> padded;       ///< ms per image with padding, by round; only if token counts differ
     std::vector<double> paddedShare;  ///< rows with padding / rows without; for the same rounds
 
     double ms(double share) const { return quantile(forwards, share); }
@@ -80,7 +81,7 @@ private:
 class BenchRounds {
 public:
     /// Throws MeasureError if the encoder rejects a method, if a method needs labels, or if a method that
-    /// reuses would run in batches (the frames of a clip follow each other).
+    /// reuses would run in batches. Reuse needs the frames of a clip one after another.
     BenchRounds(BenchNetworks networks, const std::vector<int>& batches, const ModelCost& cost,
                 const std::vector<Method>& methods);
 

@@ -14,7 +14,7 @@ namespace mpm::pipeline {
 namespace {
 
 struct Contents {
-    Json head;  ///< null if the file has none yet
+    Json head;  ///< null if the file has no head yet
     size_t rows = 0, wanted = 0;
     std::uintmax_t wholeBytes = 0;  ///< size up to the end of the last complete line
 };

@@ -1,6 +1,6 @@
 // A file of counts: a line with the head, then a line for each part of the evaluation. Each line is written
-// before the next part begins. After a kill, the same evaluation continues after the last complete line. The
-// files of all shards can be joined.
+// before the next part begins. If the program is killed, the next run of the evaluation continues after the
+// last complete line. The files of all shards can be joined.
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,7 @@ public:
     /// the file has other settings (Settings), is not a file of counts (Input) or cannot be read (Failed).
     CountsFile(const std::string& path, const Json& head, const CountsFormat& format);
 
-    void add(const Json& row);  ///< the row survives a kill; syncs to disk about once a second
+    void add(const Json& row);  ///< the row survives `kill -9`; syncs to disk about once a second
     void finish() const;        ///< makes all rows survive a power cut
 
 private:

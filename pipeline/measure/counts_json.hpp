@@ -12,14 +12,14 @@ using Json = nlohmann::ordered_json;
 /// Returns a number, or null if it is not finite, because JSON has neither NaN nor infinity.
 Json finite(double value);
 
-/// Returns the shares of reuse; null if nothing reused.
+/// Returns the shares of reuse; null if no forward ran with reuse.
 Json reuseJson(const ReuseCounts& reuse);
 
 /// Returns mean and worst agreement; null without frames.
 Json agreementJson(const std::vector<double>& agreement);
 
-/// FieldWriter and FieldReader have the same functions, so that a template with a list of members can write
-/// and read.
+/// FieldWriter and FieldReader have the same functions. So a single template, with a list of members, can
+/// both write and read the members.
 struct FieldWriter {
     Json& json;
 

@@ -24,13 +24,13 @@ struct EvalRequest {
     std::vector<Precision> precisions{Precision::F32};
     std::vector<int> batches{1};
     std::vector<street::NightParameters> nights;
-    bool paired = false;  ///< whether to also measure without night
-    int limit = 0;        ///< images; 0: all
+    bool paired = false;  ///< whether to measure by day too, if there are nights
+    int limit = 0;        ///< largest number of images; 0: all
     std::optional<Shard> shard;
     std::string countsFile;  ///< written during the run, and continued if it exists; empty: none
 };
 
-/// A row of the result, before it is measured.
+/// A combination to measure, which gives a row of the result.
 struct Setting {
     Method method;
     Precision precision = Precision::F32;

@@ -40,9 +40,9 @@ struct EvalRow {
 struct EvalSummary {
     explicit EvalSummary(const EvalCounts& counts);
 
-    /// Returns the row of all tokens with the same light, precision and batch; null if it was not measured.
+    /// Returns the row of all tokens with the same night, precision and batch; null if there is no such row.
     const EvalRow* baseOf(const EvalRow& row) const;
-    double loss(const EvalRow& row) const;  ///< of mIoU, compared with the base; NaN without a base
+    double loss(const EvalRow& row) const;  ///< of mIoU, compared with baseOf(row); NaN if there is no base
 
     EvalHead head;
     std::vector<EvalRow> rows;
@@ -54,7 +54,7 @@ struct EvalSummary {
 struct DayNightPair {
     const EvalRow* day;
     const EvalRow* night;
-    double change = 0;  ///< relative change of the number of merged tokens; NaN if none merge
+    double change = 0;  ///< mean relative change of the number of merged tokens; NaN if none merge
     double standardError = 0;
 };
 std::vector<DayNightPair> pairsOf(const EvalSummary& summary);

@@ -24,7 +24,7 @@ class EvalNetworks {
 public:
     using Open = std::function<Network(Precision)>;
 
-    /// `open` must open the model. any() returns a network, for properties that are equal in all.
+    /// `open` must open the model. any() returns any network, to read properties that all networks share.
     EvalNetworks(Open open, const EvalRequest& request);
 
     Network& of(const Setting& setting);
@@ -67,8 +67,8 @@ private:
     std::vector<size_t> missingGroups(const std::vector<Group>& done) const;
     Group measure(size_t index, const Watcher& watcher, const LabelsSink& labels);
     std::vector<Sample> read(Group& group, const Watcher& watcher) const;
-    /// If the setting shares tokens, but not by the model's policy, returns a function that sets the scores
-    /// of the setting's policy. If not, returns an empty function.
+    /// For methods in which several patches share a token. If the setting's own policy chooses these patches,
+    /// returns a function that gives the policy's scores to the network; else returns an empty function.
     ProtocolSegmenter::Prepare givenScores(const Setting& setting, const std::vector<Sample>& samples);
     GroupRow measure(size_t setting, const std::vector<Sample>& samples, std::vector<cv::Mat>& labels);
     void compareWithAllTokens(Group& group, const std::vector<std::vector<cv::Mat>>& labels) const;

@@ -54,7 +54,7 @@ void checkMethods(const std::vector<Method>& methods);
 
 /// Sets the network's method. Throws MeasureError with the encoder's message if the encoder rejects the
 /// method. Values of reuse that the method does not name come from the model file. Between frames of reuse,
-/// the network must not run another method, because it would forget the earlier frames.
+/// the network must not run another method, because the network would then forget the earlier frames.
 void applyMethod(Network& network, const Method& method, const OwnMerging& own);
 
 /// Parses increasing block numbers, such as "2,5"; returns nothing for other text.
@@ -72,7 +72,8 @@ struct ShareMethod {
 ShareMethod shareMethodOf(const Method& method);
 
 /// Sets the number of superpatches of `network` that become one token each; 0 if the method is not token
-/// sharing. If it is, throws MeasureError if the model has no policy or too few superpatches for the method.
+/// sharing. Throws MeasureError if the method is token sharing, but the model has no policy or too few
+/// superpatches.
 void applySharing(Network& network, const Method& method);
 
 /// Returns random scores of superpatches (CV_32F of the size `grid`).

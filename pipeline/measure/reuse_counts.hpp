@@ -9,8 +9,8 @@ namespace mpm::pipeline {
 
 /// Counts of reuse over time, from forwards of single images.
 struct ReuseCounts {
-    int forwards = 0, full = 0, suspended = 0;  ///< forwards with reuse
-    double recomputed = 0;                      ///< shares of computed tokens, summed
+    int forwards = 0, full = 0, suspended = 0;  ///< numbers of forwards with reuse
+    double recomputed = 0;                      ///< sum of the shares of computed tokens
 
     void add(const mpm::ReuseReport& report);
     ReuseCounts& operator+=(const ReuseCounts& other);
@@ -32,7 +32,7 @@ public:
     std::vector<int> schedule() const { return m_schedule; }  ///< blocks of the first image's stages
 
 private:
-    std::vector<double> m_sums;  ///< of whole numbers, so that the order of images does not matter
+    std::vector<double> m_sums;  ///< whole numbers, so the order of the images does not matter
     std::vector<int> m_schedule;
     int m_images = 0;
 };

@@ -66,8 +66,8 @@ public:
     }
 
 private:
-    /// Returns the object with the largest overlap; if equal, the last in m_order. Returns an ignored object
-    /// only if no other object reaches the threshold.
+    /// Returns the object with the largest overlap; if several are equal, the last in m_order. Returns an
+    /// ignored object only if no other object reaches the threshold.
     int bestFor(int detection, double threshold, const std::vector<bool>& taken) const {
         int best = -1;
         double least = std::min(threshold, 1 - 1e-10);

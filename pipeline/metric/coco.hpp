@@ -22,7 +22,7 @@ struct RunLengths {
     cv::Mat mask() const;  ///< CV_8U, 1 inside
 };
 
-/// @param runs pixels outside, inside, outside, ...
+/// @param runs numbers of pixels outside, inside, outside, ...
 /// @throws cv::Exception if a run is negative, or the sum is not the number of pixels
 RunLengths runLengths(cv::Size size, const std::vector<int64_t>& runs);
 /// Converts a CV_8U mask: 0 is outside the object, any other value inside.
@@ -45,7 +45,7 @@ double overlap(const RunLengths& found, const RunLengths& truth, bool crowd);
 struct CocoObject {
     int64_t image = 0, category = 0;
     cv::Rect2d box;
-    double area = 0;     ///< selects the range; of a true object: the field `area` in the file
+    double area = 0;     ///< selects the range of areas; for a true object, the field `area` of the file
     double score = 0;    ///< of a detection
     bool crowd = false;  ///< never counts as missed, may match any number of detections
     bool counts = true;  ///< false for id 0, whose matches COCO's code does not count
@@ -56,7 +56,7 @@ struct CocoObject {
 struct CocoMatches {
     static constexpr int kAreas = 4;        ///< all, small, medium, large
     static constexpr int kThresholds = 10;  ///< of the overlap: 0.50, 0.55, ... 0.95
-    static constexpr int kMost = 100;       ///< detections of an image; more are ignored
+    static constexpr int kMost = 100;       ///< limit of detections; ignores those with lower scores
 
     int64_t image = 0, category = 0;
     std::array<int64_t, kAreas> truth{};  ///< number of objects to be found, by range

@@ -199,7 +199,7 @@ std::vector<DistanceCounts> joinDistances(const std::vector<cv::Mat>& stages, cv
 
 std::vector<double> chanceDistances(cv::Size grid) {
     // Counts offsets instead of pairs of patches. The offset (dx, dy) occurs (width - dx) * (height - dy)
-    // times, and (-dx, dy) as often if neither is 0.
+    // times, and (-dx, dy) occurs as often if neither dx nor dy is 0.
     std::vector<double> shares;
     double all = 0;
     for (int dy = 0; dy < grid.height; ++dy)

@@ -188,8 +188,8 @@ RunLengths runLengths(const cv::Mat& mask) {
 }
 
 // From the fourth run on, each number is the difference from the run two places earlier. Each character,
-// minus '0', contains five bits of the number, the lowest bits first. If the bit 32 is set, another character
-// follows; in the last character, the bit 16 is the sign.
+// minus '0', contains five bits of the number, the lowest bits first. If the bit of value 32 is set, another
+// character follows; in the last character, the bit of value 16 is the sign.
 RunLengths runLengthsFrom(cv::Size size, const std::string& text) {
     std::vector<int64_t> runs;
     for (size_t at = 0; at < text.size();) {

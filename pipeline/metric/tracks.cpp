@@ -37,7 +37,7 @@ struct Frame {
     std::vector<int> truth, tracks;
     const std::vector<TrackBox>*truthBoxes, *trackBoxes;
 
-    /// Returns the overlaps, truth x tracks. Does not store them, because many frames would need much memory.
+    /// Computes the overlaps, truth x tracks, at each call, because stored overlaps would need much memory.
     cv::Mat_<double> overlaps() const {
         cv::Mat_<double> all(int(truth.size()), int(tracks.size()));
         for (int i = 0; i < all.rows; ++i)
@@ -292,8 +292,8 @@ void finishClear(double overlapSum, TrackFigures& figures) {
 
 // ---- identities ----
 
-/// Assigns true identities to tracks one to one, so that they have the most common boxes. Returns the number
-/// of common boxes. Solves each group of overlapping identities separately, to save time.
+/// Assigns true identities to tracks one to one, so that the number of boxes in common is largest. Returns
+/// this number. Solves each group of overlapping identities separately, to save time.
 double commonBoxes(const PairSums& sums) {
     std::map<int, int> groupOf;  // keys: i for truth i, -1 - j for track j
     const auto root = [&](int node) {

@@ -12,7 +12,7 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr const char* kEvery = "*";
-constexpr double kClockSet = 1;  // seconds; if the clocks differ by more, the visible clock was set
+constexpr double kClockSet = 1;  // seconds; if the clocks' difference changes by more, a clock was set
 
 template <typename T>
 bool has(const std::vector<T>& all, const T& one) {

@@ -30,7 +30,7 @@ struct FollowWish {
 class ObjectFollower {
 public:
     struct Frame {
-        int generation = 0;  ///< number of the source: a change ends all objects
+        int generation = 0;  ///< number of the source; if the number changes, all objects end
         double seconds = 0;  ///< time of the visible clock, which may be set
         double steady = 0;   ///< time of a clock that is never set
         cv::Size size;

@@ -31,7 +31,7 @@ TrackRules trackRules(double threshold);
 std::vector<DrawnBox> drawnTracks(const std::vector<TrackedObject>& tracks,
                                   const std::vector<std::string>& names, const Palette& palette);
 
-/// Writes a track as in tracks.jsonl.
+/// Returns a track as JSON, as in tracks.jsonl.
 nlohmann::ordered_json trackJson(const TrackedObject& track, const std::vector<std::string>& names);
 nlohmann::ordered_json lineJson(const CountingLine& line, const LineCounts& counts,
                                 const std::vector<std::string>& names);

@@ -13,8 +13,8 @@
 
 namespace mpm::pipeline {
 
-/// Arrived: first seen less than a second ago. Moves, Stays: by the movement of the box's middle. Left: not
-/// seen for so long that the tracker returns the object for the last time.
+/// Arrived: first seen less than a second ago. Moves, Stays: whether the box's middle moves. Left: not seen
+/// for so long that the tracker returns the object for the last time.
 enum class ObjectState { Arrived, Moves, Stays, Left };
 
 const char* stateName(ObjectState state);
@@ -24,13 +24,13 @@ struct TrackRules {
     float low = .1F;            ///< a box of at least this score may continue an object
     double overlap = .25;       ///< least overlap of a box with the object's place (intersection over union)
     double lowOverlap = .5;     ///< like `overlap`, for boxes with scores below `high`
-    int confirm = 2;            ///< boxes before an object is reported; 1 in the first frame
+    int confirm = 2;            ///< boxes that an object needs to be reported; in the first frame, 1
     double arrivedSeconds = 1;  ///< how long an object is Arrived
     double stillSeconds = 2;    ///< an object Stays if it moves less than a fourth of its size in this time
     double keepSeconds = 6;     ///< how long a moving object is kept without a box; less if it is new
     double keepStillSeconds = 120;  ///< like keepSeconds, for an object that Stays; pauses do not count
     double regionSeconds = 1;       ///< an object that is outside a region for so long has left it
-    int most = 1000;                ///< limit of boxes in a frame (uses the best); objects: twice as many
+    int most = 1000;                ///< limit of boxes in a frame (keeps the best); objects: twice this limit
 };
 
 struct TrackedObject : ObjectPresence {
@@ -42,7 +42,7 @@ struct TrackedObject : ObjectPresence {
     double last = 0;                ///< when last seen
     double still = 0;               ///< seconds for which an object that stays has not moved
     std::int64_t boxes = 0;         ///< frames with a box
-    std::vector<cv::Point2f> path;  ///< middles of the boxes; fewer old ones if there are many
+    std::vector<cv::Point2f> path;  ///< middles of the boxes; if there are many, without some old middles
     double dwell() const { return last - since; }
 };
 
@@ -62,16 +62,17 @@ public:
     ~ObjectTracker();
 
     /// Links the boxes of a frame to objects. `found`: in any order; boxes that are not finite or have no
-    /// area are ignored. `seconds`: time of the source's clock; if this is not a number or less than the
-    /// last value, no time passes. `image`: size of the image; another size must show the same scene, larger
-    /// or smaller. Returns all objects by id, with or without a box; an object that left is returned once.
+    /// area are ignored. `seconds`: time of the source's clock; if the value is not a number or is less than
+    /// the previous value, no time passes. `image`: size of the image; if the size changes, the image must
+    /// still show the same scene. Returns all objects by id, with or without a box; an object that left is
+    /// returned once.
     std::vector<TrackedObject> update(const std::vector<Detection>& found, double seconds, cv::Size image);
 
     /// Sets the objects of an earlier run; must be called before the first frame. `nextId`: least id of the
     /// next new object. It is unknown when the objects entered their regions, so each stay in a region begins
     /// when the object last moved.
     void restore(const std::vector<TrackedObject>& objects, std::int64_t nextId);
-    /// Sets the rules, and the class of each object to labelOf(class). If this is negative, drops the object.
+    /// Sets the rules, and each object's class to labelOf(class). Drops an object if its class is negative.
     void relabel(const TrackRules& rules, const std::function<int(int label)>& labelOf);
     std::int64_t nextId() const { return m_nextId; }
 
@@ -119,8 +120,9 @@ private:
 
 /// Finds the objects of a segmentation model: the connected regions of these classes, largest first.
 /// `labels`: CV_8U or CV_16U ids. `scores`: score of each pixel; a region gets the mean, or 1 if `scores` is
-/// empty. `smallest`: least number of pixels of a region; 0: 1/2000 of the image. With 0, the region's box
-/// must also be 1/32 of the image's shorter side wide and high, because narrower regions are mostly noise.
+/// empty. `smallest`: least number of pixels of a region; 0: 1/2000 of the image. With 0, each side of the
+/// region's box must also be at least 1/32 of the image's shorter side, because narrower regions are mostly
+/// noise.
 std::vector<Detection> regionObjects(const cv::Mat& labels, const std::vector<int>& classes, int smallest = 0,
                                      const cv::Mat& scores = {});
 

@@ -23,7 +23,7 @@ struct DecoderCost {
 struct ModelCost {
     std::vector<double> attentionWeights;  ///< by block: weights of qkv and projection
     std::vector<double> mlpWeights;        ///< by block
-    int width = 0;                         ///< of a token
+    int width = 0;                         ///< number of values of a token
     int attentionWidth = 0;                ///< of queries, keys and values
     int heads = 1;
     std::vector<int> otherTokens;  ///< by block: tokens that are not image tokens; empty: none
@@ -37,14 +37,14 @@ struct ModelCost {
 
 ModelCost costOf(const RandomModel& model);
 
-/// Counts operations as in the literature (a multiply-add is two): products and attention of the computed
-/// tokens, and the similarities that a method computes to choose tokens to merge.
+/// Counts operations as in the literature: a multiply-add counts as two operations. Includes the products and
+/// the attention of the computed tokens, and the similarities by which a method chooses tokens to merge.
 class FlopsCounter {
 public:
     explicit FlopsCounter(ModelCost cost) : m_cost(std::move(cost)) {}
 
     /// Returns the operations of an image; NaN if the report has another number of blocks than the cost.
-    /// `method`: a name of Encoder::setMethod.
+    /// `method`: an argument of Encoder::setMethod().
     double image(const mpm::ImageReport& report, const std::string& method = "mpm") const;
 
     /// Returns the operations of each block of the backbone, including its merges.
@@ -54,8 +54,8 @@ public:
     /// MLP are computed. `attended`: number of image tokens that attention reads; if negative, `attention`.
     double block(size_t index, double attention, double mlp, double attended = -1) const;
 
-    /// Returns the operations of the decoders. `share`: which share of their rows is computed; `left`: which
-    /// share of the image tokens remains after merging.
+    /// Returns the operations of the decoders. `share`: the share of image tokens that is computed; `left`:
+    /// the share of image tokens that remains after merging.
     double decoders(double share, double left) const;
 
     /// Returns the operations that a method needs to choose which of `entering` image tokens merge. Throws

@@ -8,8 +8,8 @@
 
 namespace mpm::pipeline {
 
-/// The parts of a network. Finds the part of a layer by data flow, not by the layer's name: whether the layer
-/// depends on a segment of the encoder or on a detector's selection, or whether these depend on the layer.
+/// The parts of a network. Finds the part of a layer by data flow, not by the layer's name. Data flow shows
+/// whether the layer comes before or after a segment of the encoder, or a detector's selection of proposals.
 class LayerParts {
 public:
     /// @param net must have run, because an engine may change layers at the first forward

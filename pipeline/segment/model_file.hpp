@@ -13,14 +13,14 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// Returns the folders to search for the shipped model, in order: $MPM_MODELS; share/mpm of the prefix or
-/// build folder of the program or library with this code; mpm in the data folders of the user and of the
-/// system ($XDG_DATA_HOME, $XDG_DATA_DIRS). The folder of a program is not in the list, because models there
+/// Returns the folders to search for the shipped model, in order: $MPM_MODELS; share/mpm in the prefix or
+/// build folder to which this program or library belongs; mpm in the data folders of the user and of the
+/// system ($XDG_DATA_HOME, $XDG_DATA_DIRS). The program's own folder is not in the list, because models there
 /// belong to the user.
 std::vector<std::string> modelFolders();
 
-/// Returns the file of MODEL, which is a path, or `default` for the shipped model. Throws ModelError if there
-/// is none.
+/// Returns the path of a model's file. `model`: a path, or `default` for the shipped model. Throws ModelError
+/// if there is no such file.
 std::string findModel(const std::string& model);
 
 bool hasDefaultModel();

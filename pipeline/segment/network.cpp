@@ -81,7 +81,7 @@ Network::Network(cv::dnn::Net net, mpm::ModelInfo info, mpm::Reuse reuse, std::s
       m_random(random) {}
 
 /// Rejects too many pixels. All patches attend to each other, so a larger size would take far too much time
-/// and memory; it is a mistake or an attack.
+/// and memory. Such a size is a mistake or an attack.
 static void checkInputSize(const std::string& path, cv::Size size) {
     constexpr std::int64_t kMostPixels = 4096 * 4096;
     std::int64_t pixels = 0;

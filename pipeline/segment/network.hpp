@@ -22,10 +22,11 @@ struct RandomModel {
 constexpr const char* kQueriesAdvice =
     "the model gives masks and classes of queries, no labels; convert it with --output labels";
 
-/// A model in memory. Like a cv::dnn::Net, it must be used by a single thread at a time.
+/// A model in memory. Only a single thread at a time may use the model, as with a cv::dnn::Net.
 class Network {
 public:
-    /// `model`: a path or `default`. `size` is used if the model leaves its size open. Throws ModelError.
+    /// `model`: a path or `default`. `size`: the input size, if the model leaves the size open. Throws
+    /// ModelError.
     explicit Network(const std::string& model, cv::Size size = {});
 
     explicit Network(const RandomModel& model);
@@ -53,7 +54,7 @@ public:
     bool useFeatures(const cv::Mat& blob);
 
     /// Whether the outputs are masks and classes of queries (MaskFormer, EoMT); known after a forward. `mpm
-    /// convert --output labels` gives such a model labels.
+    /// convert --output labels` converts such a model to a model with labels.
     bool hasQueries() const { return m_queries; }
 
     cv::Mat blob(const std::vector<cv::Mat>& images) const;
@@ -63,13 +64,13 @@ public:
     /// Returns null if the model shares no tokens.
     mpm::Sharing* sharing() { return m_sharing ? &*m_sharing : nullptr; }
     bool shares() const { return m_sharing.has_value(); }
-    int sharedOfFile() const { return m_sharedOfFile; }  ///< how many superpatches share a token; 0: none
+    int sharedOfFile() const { return m_sharedOfFile; }  ///< superpatches that share a token; 0: none
     const mpm::ModelInfo& info() const { return m_info; }
     /// Returns the values of reuse in the file's metadata `mpm.reuse`, or the defaults.
     const mpm::Reuse& reuse() const { return m_reuse; }
     const std::string& name() const { return m_name; }  ///< the path, or "random weights"
     bool random() const { return m_random; }
-    int batch() const { return m_batch; }  ///< declared by the model; 0 if left open
+    int batch() const { return m_batch; }  ///< the model's batch size; 0 if the model leaves it open
     cv::dnn::Net& net() { return m_net; }
     const std::string& outputLayer() const {
         return m_output;

@@ -14,15 +14,15 @@ namespace mpm::pipeline {
 
 struct Protocol {
     int shortSide = 0;  ///< length of the short side after scaling; 0: no scaling
-    cv::Size stride;    ///< step of a window of the model's input size; empty: the window's size
+    cv::Size stride;    ///< distance between windows of the model's input size; empty: the window's size
     /// Whether images are frames of a camera. If true, each window is a separate stream for reuse, and the
     /// batch must be 1.
     bool frames = false;
 };
 
-/// Returns windows that cover `image`, a stride apart. The last window of a row or column is moved back, so
-/// that the window ends at the border. If the window is larger than the image, it starts at 0 and extends
-/// past the border.
+/// Returns windows that cover `image`, at distances of `stride`. The last window of a row or column ends at
+/// the border, so the distance before this window may be smaller. If the window is larger than the image, the
+/// window starts at 0 and extends past the border.
 std::vector<cv::Rect> slidingWindows(cv::Size image, cv::Size window, cv::Size stride);
 
 cv::Size scaledSize(cv::Size image, int shortSide);

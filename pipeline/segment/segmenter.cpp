@@ -64,7 +64,7 @@ Segmentation Segmenter::segment(const cv::Mat& image, Scores scores) {
 
 namespace {
 
-/// Returns the objects without doubles: leaves out an object if its intersection over union with a better
+/// Returns the objects without duplicates: leaves out an object if its intersection over union with a better
 /// object of the same class exceeds `most`.
 std::vector<Detection> withoutDoubles(const std::vector<Detection>& sorted, double most) {
     std::vector<Detection> kept;

@@ -25,7 +25,7 @@ enum class Scores { None, Coarse, All };
 /// Parameters by which a detector's objects are chosen.
 struct DetectionChoice {
     float threshold = 0.5F;  ///< scores must be larger
-    double nms = 1;          ///< if objects of a class overlap by more, only the best is kept
+    double nms = 1;          ///< largest intersection over union of two objects of a class; drops the worse
     int most = std::numeric_limits<int>::max();  ///< limit of objects in an image; the best are kept
 };
 
@@ -70,8 +70,9 @@ private:
     DetectionChoice m_choice;
 };
 
-/// Returns the objects of image `index`. `outputs`: a detector's, in the order of network.detectorOutputs();
-/// `image`: size of the original image. Throws ModelError if the outputs do not match the metadata.
+/// Returns the objects of image `index`. `outputs`: the outputs of a detector, in the order of
+/// network.detectorOutputs(); `image`: size of the original image. Throws ModelError if the outputs do not
+/// match the metadata.
 std::vector<Detection> objectsOf(const Network& network, const std::vector<cv::Mat>& outputs, int index,
                                  cv::Size image, const DetectionChoice& choice);
 

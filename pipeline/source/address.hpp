@@ -17,9 +17,9 @@ public:
     /// Returns an address whose reveal() is `text`, but whose shown() is `name` (env:NAME or secret:NAME).
     static Address named(const Address& name, const std::string& text);
 
-    /// Returns the text that programs may show, store and send. For a URL: scheme, host and path; for a
-    /// pipeline: elements without their properties; for a file: the path; also env:NAME or secret:NAME.
-    /// "..." replaces omitted parts of a URL's host or path.
+    /// Returns the text that programs may show, store and send. A URL gives its scheme, host and path. A
+    /// pipeline gives its elements without their properties. A file gives its path. env:NAME and secret:NAME
+    /// stay as they are. "..." replaces omitted parts of a URL's host or path.
     const std::string& shown() const { return m_shown; }
 
     /// Returns the whole text. Use it only to open the source.
@@ -45,8 +45,8 @@ private:
     bool m_named = false;
 };
 
-/// Removes secrets from text of unknown origin. Replaces each URL by its Address::shown(). Replaces by "..."
-/// credentials in HTTP headers, and the values of parameters with names such as "password".
+/// Removes secrets from text of unknown origin. Replaces each URL by its Address::shown(). Replaces
+/// credentials in HTTP headers, and values of parameters with names such as "password", by "...".
 std::string redacted(const std::string& text);
 
 /// For env:NAME, returns the address in the environment variable NAME. For secret:NAME, returns the address

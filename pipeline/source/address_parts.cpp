@@ -178,8 +178,8 @@ AddressParts pipelineParts(const std::string& text) {
     return parts;
 }
 
-/// Returns the position at which parameters begin: the first '?' before an '='. If a parameter whose name is
-/// that of a secret comes earlier, returns the position of this parameter.
+/// Returns the position at which parameters begin: the first '?' if an '=' follows, or the first parameter
+/// with the name of a secret, whichever is earlier.
 size_t firstParameter(const std::string& text) {
     for (size_t equals = text.find('='); equals != std::string::npos; equals = text.find('=', equals + 1)) {
         size_t key = equals;
@@ -242,7 +242,7 @@ AddressParts directParts(const std::string& text) {
     if (text.compare(0, 4, "gst:") == 0) return pipelineParts(text);
     if (const size_t start = schemeEnd(text)) return urlParts(text, start);
     if (text.find("://") == std::string::npos) return plainParts(text);
-    AddressParts parts;  // hides all: there are several addresses, or other text
+    AddressParts parts;  // hides all: an address follows other text
     parts.shown = kLeftOut;
     parts.hide(text);
     return parts;

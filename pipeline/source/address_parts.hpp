@@ -19,7 +19,7 @@ struct AddressParts {
 
 AddressParts partsOf(const std::string& text);
 
-/// Whether the value of a parameter with this name is secret: password, X-Amz-Signature, proxy-pw, ...
+/// Whether a parameter with this name has a secret value. Examples: password, X-Amz-Signature, proxy-pw.
 bool namesSecret(std::string_view key);
 
 /// Whether `text` can be a host, with or without a port. If not, the text may be a part of a password.

@@ -127,7 +127,7 @@ void CaptureSource::open() {
 void CaptureSource::checkSize() {
     const double width = m_capture.get(cv::CAP_PROP_FRAME_WIDTH);
     const double height = m_capture.get(cv::CAP_PROP_FRAME_HEIGHT);
-    if (!(width >= 1 && width < 1e9 && height >= 1 && height < 1e9)) return;  // unknown yet
+    if (!(width >= 1 && width < 1e9 && height >= 1 && height < 1e9)) return;  // the size is not known yet
     try {
         checkImageSize(static_cast<std::int64_t>(width), static_cast<std::int64_t>(height), kBytesOfPixel);
     } catch (const ImageError& error) {

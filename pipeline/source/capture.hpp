@@ -37,7 +37,7 @@ private:
     SourceKind m_kind;
     Address m_address;
     SourceOptions m_options;
-    std::unique_ptr<HostRelay> m_relay;  ///< for a playlist
+    std::unique_ptr<HostRelay> m_relay;  ///< the proxy for a playlist; null for other addresses
     cv::VideoCapture m_capture;
     bool m_live;
     std::int64_t m_length = -1;

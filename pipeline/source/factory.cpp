@@ -102,7 +102,7 @@ bool readSpread(Source& source, const SpreadReading& reading,
             take(frame.image);
         return late;
     }
-    // Reads evenly spread frames of the whole source, then, in a second pass, the frames halfway between.
+    // First reads evenly spread frames of the whole source, then the frames halfway between them.
     bool wanted = true;
     for (std::int64_t k = 0; k < most && (wanted || k < reading.count); ++k) {
         const std::int64_t place = 2 * (k % reading.count) + k / reading.count;

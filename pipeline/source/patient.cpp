@@ -134,7 +134,7 @@ bool PatientSource::next(Frame& frame) {
         Frame frame;
         bool more = false;
     };
-    const auto result = std::make_shared<Result>();  // the thread may use it after the caller gave up
+    const auto result = std::make_shared<Result>();  // the thread may use the result after the caller gave up
     call([worker = m_worker, result] { result->more = worker->source().next(result->frame); });
     m_firstFrame.reset();
     if (result->more) frame = std::move(result->frame);

@@ -21,7 +21,8 @@ public:
     /// Time limit of each call until the first frame is read.
     static constexpr std::chrono::seconds kFirstFrame{60};
 
-    /// Called ten times a second during a call, with the seconds so far. Returns true to give up.
+    /// A waiting call calls this function ten times a second, with the seconds since the call began. The
+    /// function returns true if the call should give up.
     using GiveUp = std::function<bool(double seconds)>;
 
     PatientSource(std::unique_ptr<Source> source, GiveUp giveUp,

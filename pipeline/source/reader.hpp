@@ -52,7 +52,7 @@ struct ReaderOptions {
     std::chrono::milliseconds longestPause{30'000};
     bool retryEnded = true;   ///< open a live source again if it ended, not only if it broke
     bool loop = false;        ///< begin again at the end of a file or folder
-    bool everyFrame = false;  ///< if not live: keep each frame until take() takes it, so that none is dropped
+    bool everyFrame = false;  ///< drop no frame of a film: each frame waits until take() takes it
     double imageRate = 1;     ///< frames per second of sources without a rate (folders)
 };
 
@@ -60,7 +60,7 @@ class Reader {
 public:
     using Make = std::function<std::unique_ptr<Source>()>;
 
-    /// Starts the thread, which calls `make` for every attempt.
+    /// Starts the thread. The thread calls `make` for each attempt to open the source.
     Reader(Make make, const ReaderOptions& options);
     Reader(const Address& source, const ReaderOptions& options, const SourceOptions& sourceOptions = {});
 
@@ -74,8 +74,8 @@ public:
     /// Returns false if there was no newer frame or the source ended.
     bool take(Frame& frame, std::chrono::milliseconds wait);
 
-    /// The five functions below are for films and folders; a live source ignores the calls. A call takes
-    /// effect at the next frame. While a film is held, only seek() and step() give frames.
+    /// The five functions below control a film. If the source is live, these functions do nothing. A call
+    /// takes effect at the next frame. While a film is held, only seek() and step() give frames.
     void setHeld(bool held);
     void seek(std::int64_t frame);
     /// Steps to the next frame, or to the previous frame if `direction` is negative.

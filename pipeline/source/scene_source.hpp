@@ -34,7 +34,7 @@ private:
 /// The rule does not use luminance, because the street's lamps at night are brighter than dawn.
 DayNightRule sceneRule();
 
-/// Returns the time in the street for Frame::seconds; every day has the same date.
+/// Converts Frame::seconds to the time of the street's clock. All days have the same date.
 std::chrono::system_clock::time_point sceneTime(double seconds);
 
 }  // namespace mpm::pipeline

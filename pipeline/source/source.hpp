@@ -1,4 +1,5 @@
-// Sources of frames: an interface for cameras, files, streams, folders and the built-in street.
+// Sources of frames: an interface for cameras, files, streams, folders and the built-in street. In comments,
+// a film is a source that is not live, such as a video or a folder.
 #pragma once
 
 #include <chrono>
@@ -16,7 +17,7 @@
 namespace mpm::pipeline {
 
 struct Frame {
-    cv::Mat image;                               ///< CV_8UC3, BGR; never shared with a later frame
+    cv::Mat image;                               ///< CV_8UC3, BGR; no later frame uses this memory
     std::int64_t number = -1;                    ///< number in this source, from 0
     int pass = 0;                                ///< how many times the source was read to the end before
     std::chrono::system_clock::time_point time;  ///< when the frame was taken (live) or read
@@ -41,11 +42,11 @@ public:
     virtual bool seek(std::int64_t) { return false; }
 };
 
-/// How the built-in street is filmed.
+/// Settings of the built-in street.
 struct SceneOptions {
     cv::Size size{640, 480};
     int framesPerDay = 0;      ///< frames of a whole day in fast motion; 0: no fast motion
-    double startHour = 15;     ///< hour of the scene's clock at frame 0; a few hours before dusk
+    double startHour = 15;     ///< hour of the street's clock at frame 0; default: a few hours before dusk
     std::int64_t frames = -1;  ///< number of frames; -1: without end
     int samples = 2;           ///< samples x samples rays in each pixel: 2 smooths edges, 1 is faster
 };
@@ -61,7 +62,7 @@ enum class SourceKind { Camera, Stream, Pipeline, Video, ImageFiles, Scene };
 /// Properties of a kind of source, known before open(), unlike Source::live().
 struct SourceTraits {
     bool remote = false;    ///< frames come from a device or server, which may be unreachable
-    bool seekable = false;  ///< a film: seek() works, and the film can repeat
+    bool seekable = false;  ///< a video: seek() works, and the video can repeat
     bool files = false;     ///< image files; each may be unreadable, or have labels next to it
     bool scene = false;     ///< the built-in street, with a simulated clock
 };

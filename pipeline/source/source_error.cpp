@@ -10,7 +10,7 @@ namespace {
 
 using Kind = SourceProblem::Kind;
 
-/// The sentence of each kind but None. %1 and %2 stand for the arguments.
+/// The sentence of each kind, except None. %1 and %2 stand for the arguments.
 constexpr std::pair<Kind, const char*> kSentences[] = {
     {Kind::Other, "%1"},
     {Kind::NoSuchSource,

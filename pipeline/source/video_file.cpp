@@ -90,8 +90,8 @@ std::string acceptedFormats() {
     return names;
 }
 
-/// Returns "user:password@" of the proxy in the user's http_proxy; empty if it has no user. FFmpeg sends
-/// these credentials to HostRelay, which passes them on to that proxy.
+/// Returns "user:password@" of the proxy in the user's http_proxy; empty if http_proxy names no user. FFmpeg
+/// sends these credentials to HostRelay, which passes them on to that proxy.
 std::string credentialsOfProxy() {
     const char* set = std::getenv("http_proxy");
     const std::string proxy = set != nullptr ? set : "", scheme = "http://";
@@ -159,7 +159,8 @@ private:
     int m_open = 0, m_waiting = 0;  ///< number of openings now, and of openings that wait to be alone
 };
 
-/// Returns the only FormatList. It is never destroyed, because the environment points to its text.
+/// Returns the only FormatList. Never destroys the object, because the environment points to the object's
+/// text.
 FormatList& formatList() {
     static FormatList* const list = new FormatList;
     return *list;

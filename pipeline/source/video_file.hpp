@@ -9,8 +9,8 @@
 
 namespace mpm::pipeline {
 
-/// Returns why the file at `path` must not be read as a video; nothing if it may be. Never waits for a pipe
-/// or a device.
+/// Returns the reason why FFmpeg must not read the file at `path`; nothing if there is no reason. Never waits
+/// for a pipe or a device.
 std::optional<SourceProblem::Kind> whyNoVideo(const std::string& path);
 
 /// Sets the environment variables from which OpenCV reads FFmpeg's options and log level. A program should
@@ -18,12 +18,11 @@ std::optional<SourceProblem::Kind> whyNoVideo(const std::string& path);
 /// threads read it. Otherwise, the first capture calls this function.
 void prepareFfmpeg();
 
-/// A guard: while this object exists, FFmpeg opens no format that names other files or hosts; with a proxy,
-/// it opens HLS. FFmpeg's options are global, so an opening with a proxy waits until no other source is being
-/// opened.
+/// While this object exists, FFmpeg rejects formats that name other files or hosts. With a proxy, FFmpeg
+/// accepts HLS. FFmpeg's options are global, so an object with a proxy waits until no other object exists.
 class FfmpegOpening {
 public:
-    /// `proxy`: port of the proxy; 0: none. Throws SourceError if another opening hangs.
+    /// `proxy`: port of the proxy; 0 if there is none. Throws SourceError if the wait takes too long.
     explicit FfmpegOpening(int proxy = 0);
     ~FfmpegOpening();
     FfmpegOpening(const FfmpegOpening&) = delete;

@@ -27,7 +27,7 @@ public:
     void set(int index, int value) { set(index, std::int64_t{value}); }
     void set(int index, Millis value) { set(index, std::int64_t{value.count()}); }
     void set(int index, double value);
-    void set(int index, const std::optional<double>& value);  ///< absent: null
+    void set(int index, const std::optional<double>& value);  ///< binds NULL if the value is absent
     void set(int index, const std::string& value);
     bool step();  ///< runs to the next row; returns false if there is none
     /// Runs the statement to the end with these parameters, then resets it for the next run.

@@ -81,7 +81,7 @@ struct ReadingField {
     double otherwise = NAN;  ///< published if the value is missing; NaN: null in MQTT, nothing in Prometheus
     struct {
         std::optional<Summed> field;
-        const char *sum = nullptr, *count = nullptr;  ///< columns of `bucket`; null count: never absent
+        const char *sum = nullptr, *count = nullptr;  ///< columns of `bucket`; no `count` if never absent
     } summed = {};
     struct {
         const char *name = nullptr, *help = nullptr;

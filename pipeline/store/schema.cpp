@@ -13,7 +13,7 @@ namespace mpm::pipeline {
 namespace {
 
 // Times are milliseconds since 1970 UTC. The transaction that adds readings also updates the buckets (minutes
-// and hours), so that charts of weeks read few rows, even after readings are deleted.
+// and hours), so that charts of weeks read few rows. Buckets remain after readings are deleted.
 constexpr const char* kSchemaSql = R"sql(
 CREATE TABLE source (
   id INTEGER PRIMARY KEY,

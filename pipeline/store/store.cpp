@@ -22,8 +22,7 @@ std::int64_t floorTo(std::int64_t time, std::int64_t span) {
     return time - (rest < 0 ? rest + span : rest);
 }
 
-/// Returns the SQL that inserts a reading: the columns of readingFields(), and those that are not a single
-/// number.
+/// Returns the SQL that inserts a reading: the columns of readingFields() and all other columns.
 std::string insertReadingSql() {
     std::string names = "source, time, frame, stage_tokens, night, class_shares, setup, object_counts",
                 values = "?,?,?,?,?,?,?,?";

@@ -19,7 +19,7 @@ private:
     Kind m_kind;
 };
 
-/// How long data is kept. Zero means for ever.
+/// How long the store keeps data. Zero means for ever.
 struct Retention {
     std::chrono::hours readings{24 * 14};
     std::chrono::hours minutes{24 * 366};
@@ -58,8 +58,8 @@ public:
 
     std::optional<std::int64_t> findSource(const std::string& name) const;
 
-    /// Adds all measurements, or none if it throws. The measurements are on the disk when the function
-    /// returns.
+    /// Adds all measurements, or none if the function throws. The measurements are on the disk when the
+    /// function returns.
     void add(std::int64_t source, const std::vector<Measurement>& measurements);
     void addEvent(std::int64_t source, const Event& event);
 
@@ -91,15 +91,16 @@ public:
                                                                  Millis to) const;
     std::int64_t count(std::int64_t source) const;
 
-    /// Returns the start of a source's first hour and the end of its last hour; both 0 if it has no buckets.
+    /// Returns the start of a source's first hour and the end of its last hour; both 0 if the source has no
+    /// buckets.
     std::pair<Millis, Millis> extent(std::int64_t source) const;
 
     /// Returns the end of the latest hour of all sources; nothing if there are no buckets.
     std::optional<Millis> newest() const;
 
-    /// Deletes data that is older than `retention` allows at `now`. Minutes and hours have other limits than
-    /// readings, so they may be kept after their readings are deleted. Deletes at most `most` readings in a
-    /// call, so that writers do not wait long. Returns true if there may be more to delete.
+    /// Deletes data that is older than `retention` allows at `now`. Buckets have other limits than readings,
+    /// so buckets may remain after their readings are deleted. Deletes at most `most` readings in a call, so
+    /// that writers do not wait long. Returns true if there may be more to delete.
     bool apply(const Retention& retention, Millis now, std::int64_t most = INT64_MAX);
 
     /// Writes the measurements in [from, to) as CSV with a head line, and returns their number. `classes`:

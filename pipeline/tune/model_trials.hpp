@@ -47,8 +47,8 @@ struct TokenRows {
     bool isImage(int row) const { return row >= special && row < special + image; }
 };
 
-/// The means that agreement() subtracts from rows. They come from the outputs with all tokens: a mean of the
-/// image rows of all images, and a mean over the images for each other row.
+/// The means that agreement() subtracts from rows, computed from outputs with all tokens: a single mean of
+/// all image rows of all images, and for each other row, its mean over the images.
 class RowMeans {
 public:
     void add(const TokenRows& full);

@@ -24,7 +24,7 @@ struct AlertRule {
     std::string region;             ///< empty: the whole image; not used for Luminance and SourceDown
     std::string source;             ///< empty: every source
     int fromHour = 0, toHour = 24;  ///< local hours of the rule, 0..24; may span midnight
-    std::string label;              ///< name of the class; for objects, empty: every class
+    std::string label;              ///< name of the class; if empty, rules for objects check every class
     bool above = true;              ///< false: alert below the threshold
     double threshold = 0;  ///< tokens, share or luminance (0..1), objects, seconds; unused for SourceDown
     std::chrono::milliseconds hold{0};
@@ -80,8 +80,8 @@ public:
     const std::vector<AlertRule>& rules() const { return m_rules; }
 
     /// Returns an alert for each rule whose condition has been true for `hold`. While the condition stays
-    /// true, the rule gives no further alert. Keeps alerts of objects until the end of a cool-down, and then
-    /// returns them together.
+    /// true, the rule gives no further alert. If alerts of single objects occur in a cool-down, keeps these
+    /// alerts, and returns them together after the cool-down.
     std::vector<Alert> update(const AlertInput& input, Clock::time_point now);
 
     /// Returns the objects whose alerts wait for the end of a cool-down.
@@ -91,9 +91,9 @@ private:
     struct State {
         std::optional<Clock::time_point> since;  ///< when the condition became true
         std::optional<Clock::time_point> told;   ///< time of the latest alert
-        bool open = false;                       ///< whether an alert was raised since `since`
+        bool open = false;                       ///< whether an alert was raised after `since`
         std::set<std::int64_t> objects;          ///< ids of objects whose stay currently fulfils the rule
-        std::vector<Alert> waiting;              ///< alerts of objects; of each frame, the longest stay first
+        std::vector<Alert> waiting;              ///< alerts of objects; within a frame, longest stay first
     };
     static void findObjects(const AlertRule& rule, const AlertInput& input, State& state);
 

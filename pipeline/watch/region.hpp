@@ -24,7 +24,7 @@ struct RegionReading {
     int patches = 0;                  ///< patches whose middle is inside
     int tokens = 0;                   ///< kept tokens with a patch inside
     std::vector<double> classShares;  ///< shares of the region's visible pixels by class id; may be empty
-    std::map<int, int> objects = {};  ///< number of objects inside, by id of followed classes
+    std::map<int, int> objects = {};  ///< number of objects inside by class id, for followed classes
 };
 
 /// Returns the reading of the region of this name; null if there is none.

@@ -20,7 +20,7 @@ struct DetectionRequest {
     bool masks = false;           ///< compares masks instead of boxes
     std::vector<Method> methods;  ///< as in EvalRequest
     std::vector<Precision> precisions{Precision::F32};
-    int limit = 0;  ///< images; 0: all
+    int limit = 0;  ///< largest number of images; 0: all
     Shard shard;
     std::string countsFile;  ///< written during the run, and continued if it exists; empty: none
 };
@@ -29,7 +29,7 @@ struct DetectionRequest {
 struct DetectionCounts {
     int row = 0;
     std::int64_t image = 0;
-    std::string leftOut;  ///< name of the file if it could not be used; the counts are then empty
+    std::string leftOut;  ///< name of an image file that could not be used; the counts are then empty
     std::string device, precision;
     std::vector<CocoMatches> matches;
     std::vector<int> tokens, schedule;
