@@ -3,7 +3,7 @@
 #   tests/check_binaries.sh BUILD       checks the folder BUILD and its installed files (in a scratch folder)
 #   tests/check_binaries.sh --self-test plants a fault of each kind in a small program and checks that each is found
 set -eu
-export LC_ALL=C.UTF-8  # tools translate what is searched for
+export LC_ALL=C.UTF-8  # tools may translate the words that this script searches
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -12,7 +12,7 @@ fault() {
     echo "check_binaries: $1: $2"
 }
 
-# elves FOLDER: programs and libraries, without objects and archives, which are parts of them.
+# elves FOLDER: lists programs and shared libraries, but no object files and archives.
 elves() {
     find "$1" -type f -size +0 ! -name '*.o' ! -name '*.a' ! -path '*/CMakeFiles/*' ! -path '*/tests/install/prefix/*' \
         ! -path '*/tests/install/consumer/*' \
@@ -21,12 +21,12 @@ elves() {
     done
 }
 
-# search_path FILE: the RUNPATH or RPATH, between brackets.
+# search_path FILE: prints the RUNPATH or RPATH, between brackets.
 search_path() {
     readelf -dW "$1" | sed -n 's/.*(RU\{0,1\}N\{0,1\}PATH).*: \(\[.*\]\)$/\1/p'
 }
 
-# The layout of a file: the addresses for loading, and which parts can be written or executed.
+# check_shape FILE: checks the addresses for loading, and which parts can be written or executed.
 check_shape() {
     readelf -hldW "$1" >"$scratch/shape"
     grep -q 'Type: *DYN' "$scratch/shape" || fault "$1" "not position-independent (PIE)"
@@ -36,7 +36,7 @@ check_shape() {
     ! grep -qE 'GNU_STACK.* RWE ' "$scratch/shape" || fault "$1" "its stack may hold code"
 }
 
-# An empty entry means the current folder; a relative entry depends on it.
+# check_search_path FILE: rejects empty and relative entries, because they depend on the current folder.
 check_search_path() {
     path=$(search_path "$1" | tr -d '[]')
     [ -n "$path" ] || { [ -z "$(search_path "$1")" ] || fault "$1" "an empty RUNPATH"; return 0; }
@@ -48,8 +48,8 @@ check_search_path() {
     done
 }
 
-# Run-time checks of the compiler. A file that prints into a buffer calls some of FORTIFY's functions; if it calls plain
-# functions only, it was built without (std::to_string takes the address of a plain function anyway).
+# check_calls FILE: checks that the compiler added run-time checks. With FORTIFY, a file that prints into a
+# buffer calls functions like __printf_chk. If it calls only plain functions, it was built without FORTIFY.
 check_calls() {
     nm -D --undefined-only "$1" 2>/dev/null | sed 's/.* //;s/@.*//' >"$scratch/calls"
     grep -qx '__stack_chk_fail' "$scratch/calls" || fault "$1" "no stack protector"
@@ -58,8 +58,8 @@ check_calls() {
         fault "$1" "not built with FORTIFY: it calls ${plain% }"
 }
 
-# check_tree FOLDER: the build folder. Small tests may have no buffer to protect, so their compiler
-# flags are checked instead (compile_commands.json).
+# check_tree FOLDER: checks a build folder. Small tests may have no buffer to protect, so this checks compiler
+# flags (compile_commands.json) instead of calls.
 check_tree() {
     elves "$1" >"$scratch/files"
     [ -s "$scratch/files" ] || fault "$1" "no program in it"
@@ -75,7 +75,7 @@ check_tree() {
     done
 }
 
-# check_installed FOLDER PATH...: the installed files. They contain no PATH of the build machine.
+# check_installed FOLDER PATH...: checks installed files, which must not contain a PATH of the build machine.
 check_installed() {
     folder=$1
     shift
@@ -100,7 +100,7 @@ check_installed() {
     done
 }
 
-# check_starts PREFIX: programs start from any prefix, without further settings, and find their files.
+# check_starts PREFIX: checks that programs in any prefix start without settings, and find their files.
 check_starts() {
     for program in "$1"/bin/*; do
         (cd "$scratch" && env -i PATH=/usr/bin:/bin HOME="$scratch" QT_QPA_PLATFORM=offscreen "$program" --help >/dev/null 2>said) ||

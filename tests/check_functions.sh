@@ -1,6 +1,6 @@
 #!/bin/sh
-# Is every function and every file short enough to read? functions.awk describes how they are measured. The vector kernels
-# are left out: unrolled code is long.
+# Checks that no function and no file is too long. functions.awk measures the lengths. The vector kernels are
+# left out, because unrolled code is long.
 #   tests/check_functions.sh [ROOT]        checks the tree (default: this tree)
 #   tests/check_functions.sh --self-test   plants long and short functions of each kind and checks each result
 set -eu
@@ -23,7 +23,7 @@ measure() {
         grep -vE '^mpm_layer/(cuda/)?kernels/' | sort | xargs awk -v mostLines="$most" -v mostFile=400 -f "$here/functions.awk")
 }
 
-# lines N: a body of N statements.
+# lines N: prints a function body of N statements.
 lines() {
     awk -v n="$1" 'BEGIN { for (i = 0; i < n; i++) print "    step(\"{ not a brace\");  // nor this {" }'
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Checks the allowed dependencies between folders. Reads the #include and target_link_libraries lines of every folder.
-# Also, that a single header asks what the OpenCV at hand has.
+# Also checks that only one header tests the version or a feature of OpenCV.
 #   tests/check_layering.sh [ROOT]        checks the tree (default: this tree)
 #   tests/check_layering.sh --self-test   plants a violation of each kind in a copy and checks that each is found
 set -eu
@@ -13,14 +13,14 @@ check() {
         -o -name '*.cu' -o -name '*.cuh' -o -name CMakeLists.txt \) | sort | xargs awk -f "$here/layering.awk")
 }
 
-# check_folders ROOT: no folder too large, no cycle of includes between folders.
+# check_folders ROOT: checks that no folder is too large, and that includes between folders have no cycle.
 check_folders() {
     (cd "$1" && find . -type f \( -name '*.hpp' -o -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) |
         sed 's|^\./||' | grep -E "^($(echo $rooms | tr ' ' '|'))/" | sort |
         xargs awk -v most=30 -f "$here/folders.awk")
 }
 
-# plant FILE LINE: the line, added to a copy of the file or to a new file, must be reported for that file.
+# plant FILE LINE: adds the line to a copy of FILE, or to a new file. check must report the line.
 plant() {
     copy=$scratch/copy
     rm -rf "$copy"
@@ -34,7 +34,7 @@ plant() {
     planted=$((planted + 1))
 }
 
-# folders_caught WHAT: the tree in $scratch/folders must be reported.
+# folders_caught WHAT: check_folders must report the tree in $scratch/folders.
 folders_caught() {
     if check_folders "$scratch/folders" >"$scratch/found"; then
         echo "check_layering: not caught: $1" >&2
@@ -51,7 +51,7 @@ folders_pass() {
     planted=$((planted + 1))
 }
 
-# includes FOLDER TARGET: a source there that includes a header of the other folder.
+# includes FOLDER TARGET: adds a source to FOLDER that includes a header of TARGET.
 includes() {
     mkdir -p "$scratch/folders/$1" "$scratch/folders/$2"
     echo "#include \"$2/a.hpp\"" >>"$scratch/folders/$1/a.cpp"

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Checks that links in documents lead to files and headings that exist, and so do the paths they mention in `code`.
+# Checks documents: links must lead to existing files and headings, and paths in `code` must exist.
 #   tests/check_links.sh [ROOT]        checks the tree (default: this tree)
 #   tests/check_links.sh --self-test   checks that each kind of broken link is found
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
-# targets FILE: "kind target" of each link (link) and each path from the root in `code` (path), a line each.
+# targets FILE: prints "link TARGET" for each link, and "path TARGET" for each path from the root in `code`.
 targets() {
     awk '/^```/ { code = !code } !code' "$1" | awk '
         {
@@ -22,13 +22,13 @@ targets() {
         }'
 }
 
-# anchors FILE: the anchor of each heading.
+# anchors FILE: prints the anchor of each heading.
 anchors() {
     awk '/^```/ { code = !code } !code && /^#+ / {
         sub(/^#+ /, ""); $0 = tolower($0); gsub(/[^a-z0-9_ -]/, ""); gsub(/ /, "-"); print }' "$1"
 }
 
-# check ROOT: a line per broken link; exit status 1 if there is any.
+# check ROOT: prints a line for each broken link; exit status 1 if there is one.
 check() (
     cd "$1"
     find ./*.md docs models examples -name '*.md' | sort | while read -r file; do
@@ -50,7 +50,7 @@ check() (
     [ ! -s "$broken" ]
 )
 
-# expect STATUS TEXT: a document with this text passes (0) or fails (1).
+# expect STATUS TEXT: a document with this text must pass (STATUS 0) or fail (1).
 expect() {
     rm -rf "$scratch/tree"
     mkdir -p "$scratch/tree/docs" "$scratch/tree/models" "$scratch/tree/examples"

@@ -6,13 +6,13 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 rooms="base mpm_layer street models/onnx models/torch pipeline cli gui python gstreamer"
 
-# Exit status 1 and a line per violation: FILE:LINE: why.
+# check ROOT: prints FILE:LINE and the reason for each violation; exit status 1 if there is one.
 check() {
     (cd "$1" && find $rooms -type f \( -name '*.hpp' -o -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) |
         sort | xargs awk -f "$here/sizes.awk")
 }
 
-# Checks a line.
+# Checks a file that has only the given line.
 judge() {
     rm -rf "$scratch/tree"
     for room in $rooms; do

@@ -7,7 +7,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 rooms="base mpm_layer models/onnx models/torch models/zoo pipeline street cli gui python gstreamer tests bench cmake .ci"
 
-# files KIND FOLDER...: the files that hold this kind of text, a line each. Tests may quote anything in strings.
+# files KIND FOLDER...: lists the files with this kind of text. Strings of tests are not checked.
 files() {
     kind=$1
     shift
@@ -31,14 +31,14 @@ rates() {
     [ ! -s "$scratch/files" ] || awk -v kind="$kind" -v list="$list" -f "$here/words.awk" $(cat "$scratch/files")
 }
 
-# existing WORD...: those that are folders here.
+# existing NAME...: prints the names that are folders here.
 existing() {
     for folder; do
         [ ! -d "$folder" ] || echo "$folder"
     done
 }
 
-# check ROOT LIST: a line for each kind.
+# check ROOT LIST: prints the rates of each kind of text.
 check() (
     cd "$1"
     status=0
@@ -52,7 +52,7 @@ check() (
     return $status
 )
 
-# expect STATUS FILE TEXT: a tree with this text in FILE passes (0) or fails (1).
+# expect STATUS FILE TEXT: a tree with this text in FILE must pass (STATUS 0) or fail (1).
 expect() {
     tree=$scratch/tree
     rm -rf "$tree"

@@ -1,5 +1,5 @@
-# Two rules for folders of sources, over the files given: at most `most` of them in a folder, and no cycle of includes
-# between folders.
+# Checks two rules for the given source files: a folder has at most `most` files, and includes between folders
+# have no cycle.
 
 function folderOf(path) { sub(/\/[^\/]*$/, "", path); return path }
 
@@ -15,7 +15,7 @@ FNR == 1 { files[folderOf(FILENAME)]++ }
     if (from != to && !((from, to) in edge)) edge[from, to] = FILENAME ":" FNR
 }
 
-# Every folder that `start` leads to.
+# Finds every folder that `start` includes, also through other folders.
 function walk(start,    stack, depth, at, pair, ends) {
     depth = 1
     stack[1] = start
@@ -34,7 +34,7 @@ END {
     for (folder in files)
         if (files[folder] > most)
             found[++bad] = folder ": " files[folder] " source files, at most " most " in a folder"
-    # Libraries take no part.
+    # Ignores includes of libraries.
     for (pair in edge) {
         split(pair, ends, SUBSEP)
         if (!(ends[2] in files)) delete edge[pair]

@@ -1,16 +1,16 @@
-# The length of every function and file given: a function has at most `mostLines` lines, from the opening to the closing
-# brace, a file at most `mostFile`.
+# Checks the length of functions and files: a function may have `mostLines` lines, from the opening to the
+# closing brace, a file `mostFile` lines.
 #
-# Braces are matched over text without comments, strings and preprocessor lines; of #if and #else the first branch
-# counts. A brace outside of functions opens a function if the text before it has a parameter list.
+# Braces in comments, strings and preprocessor lines do not count. Of #if and #else, only the first branch
+# counts. A brace outside of functions opens a function if there is a parameter list before the brace.
 function report(where, message) { print where ": " message; bad = 1 }
 
-# The text before a brace is the head of a function?
+# Whether `head`, the text before a brace, is the head of a function.
 function isFunction(head) {
     if (head ~ /(^|[ \t])(namespace|extern)([ \t]|$)/) return 0
     gsub(/operator *[^ \ta-zA-Z(]+/, "operator", head)
     if (head ~ /=[ \t]*$/) return 0
-    if (head ~ /^[ \t]*(,[ \t]*[A-Za-z_0-9]+[ \t]*)?$/) return afterFunction  # further on in an initialiser list, or behind it
+    if (head ~ /^[ \t]*(,[ \t]*[A-Za-z_0-9]+[ \t]*)?$/) return afterFunction  # inside or after a list of initialisers
     if (head !~ /\(/) return 0
     return head !~ /^[ \t]*(template *<[^(]*> *)?(class|struct|union|enum)[ \t][^(]*$/
 }

@@ -61,7 +61,7 @@ if [ "$1" = --self-test ]; then
 fi
 build=$(cd "$1" && pwd)
 long=${2:+1}
-# The user's settings and screen are not involved; only Debian's Python has OpenCV.
+# Keeps the user's settings and screen out of the test. Selects Debian's Python, because only it has OpenCV.
 mkdir -m 700 "$scratch/home" "$scratch/home/mpm-examples"
 export HOME="$scratch/home" XDG_RUNTIME_DIR="$scratch/home" QT_QPA_PLATFORM=offscreen
 unset XDG_CONFIG_HOME XDG_DATA_HOME DISPLAY WAYLAND_DISPLAY

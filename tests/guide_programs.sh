@@ -1,8 +1,9 @@
 #!/bin/sh
 # Builds the C and C++ programs of README.md and docs/guide with AddressSanitizer, runs them and compares their output.
 #   tests/guide_programs.sh BUILD CXX CC "FLAGS" "LIBRARIES"
-# A block with `int main` is a program. The others are parts of a program: each runs in a function that has the names
-# that it uses and gives the result, on the shipped model.
+# A block with `int main` is a program. The other blocks are parts of a program: this script writes a function
+# around each part, with parameters for the names that the part uses, and runs the function with the shipped
+# model.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "$1" && pwd)
@@ -41,14 +42,14 @@ for block in blocks/*; do
         echo '(void)net, (void)image, (void)blob, (void)smallerShape; {'
         case $name in
         README_1) cat "$block" && echo 'return cv::Mat(1, 1, CV_32S, cv::Scalar(left));' ;;
-        eomt_1) sed 's/"masks"/"logits"/' "$block" && echo 'return labels;' ;; # the shipped model has other names
+        eomt_1) sed 's/"masks"/"logits"/' "$block" && echo 'return labels;' ;; # the shipped model has another output name
         program_3) cat "$block" && echo 'return net.forward();' ;;
         *) echo "guide_programs: $name is a new part: give its result, and compare it below" >&2 && exit 1 ;;
         esac
         echo '} }'
     } >>parts.cpp
 done
-# The parts, then the image of the C program through the C++ interface.
+# Runs the parts, then computes the input of the C program with the C++ interface.
 cat >>parts.cpp <<'END'
 bool same(const cv::Mat& a, const cv::Mat& b) {
     cv::Mat left, right;
@@ -85,7 +86,7 @@ $cxx -std=c++17 -g -O1 -fsanitize=address $flags -o parts.run parts.cpp $librari
 [ $programs -eq 2 ] && [ $parts -eq 3 ] || { echo "guide_programs: $programs programs and $parts parts found" >&2 && exit 1; }
 
 mkdir -p docs/images && cp "$here/docs/images/street.jpg" docs/images && cp docs/images/street.jpg .
-# The schedule that the programs set.
+# The programs set this schedule.
 mpm="$build/cli/mpm" shipped="$build/share/mpm/street-vit-tiny.onnx"
 "$mpm" convert "$shipped" vit.mpm.onnx --blocks 2,5 >/dev/null
 "$mpm" convert "$shipped" eomt.mpm.onnx --blocks none --output labels >/dev/null
@@ -97,7 +98,7 @@ export LD_LIBRARY_PATH="$build/mpm_layer" MPM_DEVICE=cpu ASAN_OPTIONS=detect_lea
 fail() { echo "guide_programs: $1" >&2 && cat parts.txt program.txt c.txt >&2 && exit 1; }
 [ "$(sed -n 2p parts.txt)" = 1 ] || fail "the guide to EoMT gets other labels than mpm run"
 [ "$(sed -n 3p parts.txt)" = 1 ] || fail "an input of another shape in between changes the result"
-# README's last number is that of the program's last block, and both languages see the same tokens.
+# README's code and the program must report the same number of tokens, and so must C and C++.
 [ "$(wc -w <program.txt)" -eq 12 ] || fail "the C++ program does not print the tokens of 12 blocks"
 [ "$(awk '{ print $NF }' program.txt)" = "$(sed -n 1p parts.txt)" ] || fail "README counts other tokens than the guide"
 [ "$(cat c.txt)" = "$(sed -n 4p parts.txt)" ] || fail "the C program prints other tokens than C++"

@@ -1,7 +1,8 @@
-# The allowed dependencies: a folder (the longest prefix of a file's path counts) and the folders that it may include or
-# link. A folder means all below it; with "=" in front itself only. Folders outside mpm_layer use the public header
-# only: "mpm" is <mpm/...> and the targets mpm::layer, mpm::layer_static. The header of the differences between OpenCV's
-# versions is a folder of its own here.
+# The allowed dependencies: may[FOLDER] lists the folders that FOLDER may include or link. For a file, the
+# entry with the longest prefix of the path counts. A listed folder includes its subfolders; "=" in front
+# excludes them. Folders outside mpm_layer use only the public header: "mpm" means <mpm/...> and the targets
+# mpm::layer and mpm::layer_static. The header opencv.hpp, which handles the differences between OpenCV's
+# versions, counts as a folder.
 BEGIN {
     opencv = "mpm_layer/dnn/opencv.hpp"
     may["base"] = "base"
@@ -10,9 +11,9 @@ BEGIN {
     may["mpm_layer/kernels"] = "base mpm_layer/kernels"
     may["mpm_layer/decoder"] = "base mpm_layer/decoder mpm_layer/kernels"
     may["mpm_layer/encoder"] = "base mpm mpm_layer/encoder mpm_layer/merge mpm_layer/kernels"
-    may["mpm_layer/devices"] = may["mpm_layer/encoder"] " mpm_layer/cpu mpm_layer/cuda/loader"  # the only switch between devices
+    may["mpm_layer/devices"] = may["mpm_layer/encoder"] " mpm_layer/cpu mpm_layer/cuda/loader"  # only this folder chooses a device
     may["mpm_layer/cpu"] = may["mpm_layer/encoder"] " mpm_layer/cpu"
-    may["mpm_layer/cuda"] = "base mpm_layer/cuda"  # loaded at run time: it shares no more than the C entry
+    may["mpm_layer/cuda"] = "base mpm_layer/cuda"  # loaded at run time, with a C interface
     may["mpm_layer/cuda/loader"] = may["mpm_layer/encoder"] " mpm_layer/cuda"
     may["street"] = "base street"
     may["street/layout"] = "base street/layout"
@@ -36,7 +37,7 @@ BEGIN {
     may["models/onnx/layers"] = "base models/onnx/ir models/onnx/eval models/onnx/match models/onnx/layers"
     may["models/onnx/verify"] = "base mpm models/onnx/ir models/onnx/io models/onnx/eval models/onnx/verify " opencv
     may["models/torch"] = "base"
-    may["models/torch/files"] = "base models/torch/files"  # files of weights as data, without LibTorch
+    may["models/torch/files"] = "base models/torch/files"  # reads files of weights without LibTorch
     may["models/torch/model"] = may["models/torch/files"] " models/torch/model"
     may["models/torch/data"] = may["models/torch/model"] " models/torch/data street pipeline/dataset"
     may["models/torch/train"] = may["models/torch/data"] " models/torch/train pipeline/chart pipeline/metric"
@@ -67,7 +68,8 @@ BEGIN {
     may["gui/dialogs"] = monitor " gui/engine gui/services gui/widgets gui/dialogs"
     may["gui/window"] = monitor " gui/engine gui/models gui/services gui/session gui/widgets gui/views gui/charts gui/panels gui/dialogs gui/window"
 
-    # Libraries that stay in certain rooms: name, what gives it away, the rooms.
+    # Libraries that only some folders ("rooms") may use. lib[NAME] matches the library's includes and
+    # targets, home[NAME] lists the folders.
     lib["Qt"] = "(^|[^A-Za-z])(Q[A-Z][A-Za-z]*$|Qt[0-9A-Z][A-Za-z0-9]*(/|::))"
     home["Qt"] = "gui"
     lib["LibTorch"] = "^(torch|c10|ATen)/|^torch$|TORCH_LIBRARIES"
@@ -111,7 +113,7 @@ function visit(name, target,    l) {
             complain(l " (" name ") belongs to: " home[l])
 }
 
-# A linked target's room: mpm_pipeline_draw -> pipeline/draw, mpm_onnx_io -> models/onnx/io.
+# Returns the folder of a linked target: mpm_pipeline_draw -> pipeline/draw, mpm_onnx_io -> models/onnx/io.
 function roomOfTarget(name,    room) {
     if (name ~ /^mpm::layer(_static)?$|^mpm(_static)?$/) return "mpm"
     if (name ~ /^mpm_(onnx|torch)/ && name != "mpm_onnx_proto") {

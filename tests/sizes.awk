@@ -1,12 +1,12 @@
 # Finds products of dimensions that a hostile size could overflow: `rows * cols` in int, `total *= size`. Reads C++
 # statement by statement; see check_sizes.sh.
 #
-# A product is reported if two factors look like dimensions and nothing before the second makes it wide: a cast to a
-# 64-bit or floating type, a variable of such a type, a number with a point. If a product cannot overflow for another
-# reason, a line of the statement ends with the comment: // fits: the reason
+# A product is reported if two factors look like dimensions, and no factor before the second dimension is
+# wide: a cast to a 64-bit or floating type, a variable of such a type, a number with a point. If a product
+# cannot overflow for another reason, a line of the statement ends with the comment: // fits: the reason
 
 BEGIN {
-    # A name that ends like this is a dimension, with or without m_ and in any case: m_cropRows, imageWidth.
+    # A name that ends with one of these words (upper or lower case) is a dimension: m_cropRows, imageWidth.
     dimension = "(rows|cols|columns|width|height|channels|tokens|classes|images|pixels|patches|heads|dim|depth|inner|" \
                 "hidden|planes|area|extent)$"
     split("size_t std::size_t ptrdiff_t std::ptrdiff_t int64 int64_t std::int64_t uint64_t std::uint64_t int64 uint64 " \
@@ -22,7 +22,7 @@ FNR == 1 { finish(); inComment = 0; split("", isWide) }
     line = $0
     reason = line ~ /\/\/ fits: [^ ]+ [^ ]+/
     line = withoutComments(line)
-    if (line ~ /^[ \t]*#/) next  # macros are not used for arithmetic here
+    if (line ~ /^[ \t]*#/) next  # no macro of this project computes sizes
     if (statement == "") { first = FNR; file = FILENAME }
     statement = statement line "\n"
     excused = excused || reason
@@ -31,7 +31,7 @@ FNR == 1 { finish(); inComment = 0; split("", isWide) }
 
 END { finish(); exit bad }
 
-# Texts and characters lose their content, comments vanish.
+# Removes comments, and the content of string and character literals.
 function withoutComments(line,    out, i, c, two, quote) {
     if (!inComment && line !~ /["'\/]/) return line
     out = ""
@@ -62,7 +62,7 @@ function finish() {
     excused = 0
 }
 
-# A single pass over the tokens with a stack of brackets. For each open bracket: the present chain of factors.
+# Reads the words and signs of a statement, with a stack of brackets. Each open bracket has factors so far.
 function examine(text,    token, line, kind, before) {
     line = first
     level = 0
@@ -113,7 +113,7 @@ function resetOperand() {
     operandPlace[level] = ""  # "x 2" of x[2]
 }
 
-# The text so far is a factor: counts it, and reports a product of two dimensions.
+# Ends a factor: counts the factor, and reports a product of two dimensions.
 function takeFactor(line,    dim, isWideFactor) {
     if (!present[level]) return
     dim = operandDim[level]
@@ -121,7 +121,7 @@ function takeFactor(line,    dim, isWideFactor) {
     if (dim) hasDimension[level] = 1
     if (isWideFactor) hasWide[level] = 1
     if (sign[level] == "/") {
-        # divides: the result is no larger
+        # A division makes no value larger.
     } else if (sign[level] == "%") {
         dims[level] = dim
         wide[level] = isWideFactor || wide[level]
@@ -136,7 +136,7 @@ function takeFactor(line,    dim, isWideFactor) {
     if (operandPlace[level] != "") place[level] = operandPlace[level]
 }
 
-# Two places of the same list, x[2] and x[3]: it is a shape.
+# Whether both factors are elements of one list, such as x[2] and x[3]. Such a list is a shape.
 function sameList(a, b,    x, y) {
     if (a == "" || b == "" || a == b) return 0
     split(a, x, " ")

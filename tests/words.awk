@@ -1,4 +1,4 @@
-# Counts the words of documents, comments or strings, and those that plain English avoids (CONTRIBUTING.md, "Language").
+# Counts words of documents, comments or strings, and words to avoid (CONTRIBUTING.md, "Language").
 #   awk -v kind=documents|comments|strings -v list=0|1 -f words.awk FILE...
 # Prints one line of rates, and with list=1 each place of a word; exit status 1 if a rate is too high.
 BEGIN {
@@ -29,9 +29,9 @@ function read_code(rest,    quote) {
         rest = substr(rest, RSTART + RLENGTH)
         if (quote == "//") { part("comments", rest); return }
         if (quote == "/*") { in_block = 1; continue }
-        # Up to the closing quote; an escaped quote does not close.
+        # Reads up to the closing quote. An escaped quote does not end the string.
         if (!(quote == "\"" ? match(rest, /^([^"\\]|\\.)*"/) : match(rest, /^([^'\\]|\\.)*'/))) continue
-        # A single word is a name or a key, not a sentence.
+        # Skips strings of a single word, which are names or keys.
         if (quote == "\"" && substr(rest, 1, RLENGTH) ~ /[^ ] [^ ]/) part("strings", substr(rest, 1, RLENGTH - 1))
         rest = substr(rest, RLENGTH + 1)
     }

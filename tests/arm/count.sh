@@ -1,8 +1,8 @@
 #!/bin/sh
-# Instructions of an image on 64-bit Arm, 1 thread: half the difference between 3 images and 1.
+# Counts instructions for an image on 64-bit Arm with 1 thread: half the difference between 3 images and 1.
 #   count.sh BUILD_FOLDER SYSROOT [PRECISION [MODEL]]     f32 or i8
 #
-# QEMU_CPU selects the processor: cortex-a76 has `sdot`, cortex-a72 has not; qemu's `max` has `smmla`, too.
+# QEMU_CPU selects the processor: cortex-a72, cortex-a76 (has `sdot`), max (also has `smmla`).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=$1 sysroot=$2 precision=${3:-f32} model=${4:-$here/../../models/zoo/street-vit-tiny.onnx}

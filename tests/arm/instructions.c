@@ -1,5 +1,5 @@
-// A plugin of qemu that counts the guest's instructions and prints the sum at exit. Debian ships no header
-// for plugins: the declarations here are the used part of interface version 1.
+// A plugin of qemu that counts the guest's instructions and prints the sum at exit. Debian has no header for
+// plugins, so this file declares the part of interface version 1 that it uses.
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>

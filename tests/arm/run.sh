@@ -1,8 +1,8 @@
 #!/bin/sh
-# Builds the layers, the converter, the pipeline and the command line for 64-bit Arm and runs their tests under qemu;
-# counts the instructions of an image. Left out are tests that start a built program, which only qemu can, those of the
-# sandbox, whose system calls qemu does not have, a test that must be fast, and those of models of real size, which take
-# an hour.
+# Builds the layers, the converter, the pipeline and the command line for 64-bit Arm and runs their tests
+# under qemu, or counts the instructions for an image. These tests are left out: tests that start a built
+# program (only qemu can run it), tests of the sandbox (qemu lacks its system calls), a test with a time
+# limit, and tests with models of real size (they take an hour).
 #
 #   tests/arm/run.sh [test|count] [CTEST-OPTION...]       e.g. tests/arm/run.sh test -R mpm_layer
 #
@@ -36,7 +36,7 @@ make_sysroot() {
     arm_apt update
     # shellcheck disable=SC2086  # a list of words
     arm_apt install -y --no-install-recommends --download-only $packages
-    # As on an installed system: /lib is /usr/lib, and the alternatives that an installation would select:
+    # Makes the links of an installed system: /lib is /usr/lib, and BLAS and LAPACK are chosen.
     ln -sfn usr/lib "$sysroot/lib"
     for package in "$sysroot.apt"/cache/archives/*.deb; do
         dpkg-deb --fsys-tarfile "$package" | tar -x -C "$sysroot" --keep-directory-symlink

@@ -58,7 +58,7 @@ bool connects() {
                         errno == ECONNREFUSED);
 }
 
-/// Runs `task` in a child process. Returns whether it succeeded. If no process can start, also sets errno.
+/// Runs `task` in a child process. Returns whether `task` succeeded. Sets errno if no process can start.
 bool inProcess(const std::function<bool()>& task) {
     const pid_t child = fork();
     if (child < 0) return false;
@@ -206,7 +206,7 @@ int run(const std::string& program, Words words) {
 
 }  // namespace
 
-/// Turns off the check for leaks, because it traces the process, which the filter denies.
+/// Turns off the leak check, because this check traces the process, which the sandbox's filter denies.
 extern "C" const char* __asan_default_options() {
     return "detect_leaks=0";
 }

@@ -141,7 +141,7 @@ TEST_F(SandboxTest, HiddenEntriesAndLinksAreLeftOut) {
 }
 
 TEST(ChildProcess, InheritsNothing) {
-    const int open = dup(STDOUT_FILENO);  // no O_CLOEXEC, so a plain exec would pass it on
+    const int open = dup(STDOUT_FILENO);  // without O_CLOEXEC, exec passes `open` on
     setenv("MPM_TEST_PASSWORD", "secret", 1);
     signal(SIGPIPE, SIG_IGN);
     ChildProcess child;

@@ -35,7 +35,7 @@ private:
 };
 
 Outcome mpmProgram(const std::vector<std::string>& arguments);
-/// Runs `mpm` on a terminal and returns all output; empty if the system gives no terminal (without /dev/pts).
+/// Runs `mpm` on a terminal and returns all output; std::nullopt if the system has no terminals (/dev/pts).
 std::optional<std::string> mpmOnTerminal(const std::vector<std::string>& arguments);
 
 }  // namespace mpm::test

@@ -32,7 +32,7 @@ void addEncoder(OnnxModel& model, const EncoderCase& encoder, const SmallModel& 
     if (small.windows) model.ints("window", {2, 3}).ints("global_blocks", {3});
 }
 
-// Adds two segments of a chain. In the second, queries are before the tokens.
+// Adds two segments of a chain. In the second segment, queries are before the image tokens.
 void addJoinedEncoder(OnnxModel& model, EncoderOptions options, const SmallModel& small) {
     options.schedule = {2, 5};
     std::vector<EncoderCase> segments = cutEncoder(makeEncoder(options), {4});
@@ -75,8 +75,8 @@ void addMasks(OnnxModel& model, int dim, const SmallModel& small) {
     }
 }
 
-// Adds an output [batch, boxes, columns] with fixed values: rows of the features times 0, plus the values. So
-// the output still depends on the input.
+// Adds an output [batch, boxes, columns] with fixed values. The model computes rows of the features times 0,
+// plus the values, so the output still depends on the input.
 void addFixed(OnnxModel& model, int dim, const SmallModel& small, const std::string& name,
               const cv::Mat& values) {
     model.constant(name + "/zero", cv::Mat(cv::Mat::zeros(dim, values.cols, CV_32F)));

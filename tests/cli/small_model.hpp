@@ -14,15 +14,15 @@ struct SmallModel {
     bool features = false;  ///< outputs tokens instead of logits
     bool labels = false;    ///< outputs a class for every pixel, without an axis of channels
     bool depth = false;     ///< outputs a value for every pixel, without an axis of channels
-    /// Number of queries, added before block 4, which begins a second segment of the encoder. If not 0, the
-    /// outputs are masks and classes of the queries instead of logits, or, if `labels`, labels computed from
-    /// both.
+    /// Number of queries. If not 0, the model adds the queries before block 4, which begins a second segment
+    /// of the encoder, and outputs masks and classes of the queries instead of logits. If `labels` is set
+    /// too, the output is labels that the model computes from masks and classes.
     int queries = 0;
     /// If not 0, the model is a detector with this number of boxes, side by side at fixed places. Box i has
     /// the class i % classes and the logit 3 - i.
     int boxes = 0;
     bool moves = false;      ///< the boxes are further to the right in brighter images
-    bool windows = false;    ///< blocks attend within windows of 2x3 patches, block 3 over the image
+    bool windows = false;    ///< attention stays in windows of 2x3 patches; block 3 is global
     bool sizeInput = false;  ///< boxes are in pixels of an image whose size is a second input
     bool masks = false;      ///< each box has a mask: the left half of the image
     std::string detections;  ///< replaces the metadata about boxes if not empty

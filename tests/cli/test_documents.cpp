@@ -39,7 +39,7 @@ std::set<std::string> matches(const std::string& text, const std::string& patter
     return found;
 }
 
-/// Returns the options in --help: those at the beginning of a line.
+/// Returns the options at the beginning of the lines of --help.
 const std::set<std::string>& options(const std::string& verb) {
     static std::map<std::string, std::set<std::string>> known;
     std::set<std::string>& found = known[verb];

@@ -41,7 +41,7 @@ TEST_F(Variables, AnOptionTurnsOffReuse) {
     EXPECT_FALSE(reuses({"--reuse=off"}));
 }
 
-// With --window, reuse is off: otherwise each window would count as the next frame of the previous window.
+// With --window, reuse is off. Otherwise reuse would compare each window with the window before.
 TEST_F(Variables, WindowsReuseNothing) {
     const std::vector<std::string> words = {"run", m_model, m_images, "--window", "8x8"};
     const Outcome outcome = with("MPM_REUSE", "on", words);

@@ -224,8 +224,8 @@ TEST_F(Eval, PascalContextReadsItsList) {
     expectScores(row, plainScores({{ids, found("x")}}, 60, 255));
 }
 
-// The paper has figures for a ViT-Tiny/16 at 512x512 on ADE20K, which the report shows beside the measured
-// figures. Random weights are enough to test that.
+// For a ViT-Tiny/16 at 512x512 on ADE20K, the report shows the paper's figures beside the measured figures.
+// The model may have random weights, because the test checks only the paper's figures.
 TEST_F(Eval, ThePapersFiguresStandBesideTheMeasuredOnes) {
     add("images/validation/a.jpg", "annotations/validation/a.png", blobs(3, {512, 512}, 8, 0), 3);
     const Outcome outcome =
@@ -260,8 +260,8 @@ TEST_F(Eval, ReuseSeesTheImagesAsFrames) {
     EXPECT_EQ(reuse["parameters"], "reuse:refresh=4,full=0.5");
     EXPECT_DOUBLE_EQ(reuse["reuse"]["full"], 1.0 / 6);
     EXPECT_DOUBLE_EQ(reuse["reuse"]["suspended"], 0);
-    // The first frame computes all 24 tokens. Later, each token is computed once: none in the first half of
-    // `refresh`, then half of the tokens in each of the last two frames.
+    // The first frame computes all 24 tokens. The other frames are equal to the first frame, so only
+    // `refresh` computes tokens there: each token once.
     EXPECT_DOUBLE_EQ(reuse["reuse"]["recomputed"], (1.0 + 1.0) / 6);
     EXPECT_EQ(reuse["agreement"], nlohmann::json({{"mean", 1.0}, {"worst", 1.0}}));
     EXPECT_EQ(reuse["miou"], results[0]["miou"]);

@@ -246,8 +246,8 @@ TEST_F(Run, ProgressCountsTheFramesThatAreWanted) {
     EXPECT_EQ(said->find(" of 50"), std::string::npos) << *said;
 }
 
-// With --window, labels equal those of each window as a separate image, and the table counts the tokens of
-// all windows.
+// With --window, the labels in each window equal the labels of a separate image with the window's pixels. The
+// table counts the tokens of all windows.
 TEST_F(Run, WindowsSeeALargeImagePieceByPiece) {
     const cv::Mat large = testImage(4, {96, 64});
     cv::imwrite(m_folder / "large.png", large);

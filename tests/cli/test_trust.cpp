@@ -289,7 +289,7 @@ TEST_F(Trust, EndsWhateverItWaitsFor) {
         Process process({"run", m_folder / "model.onnx", server.url()});
         EXPECT_TRUE(server.awaitsContact());
         process.signal(signal);
-        EXPECT_EQ(process.wait().status, 0);  // it would be 3 without the signal
+        EXPECT_EQ(process.wait().status, 0);  // the status would be 3 without the signal
     }
 }
 
@@ -307,7 +307,7 @@ std::string renamed(std::string url) {
     return url.replace(url.find("127.0.0.1"), 9, "127.1");
 }
 
-// If a server answers with a playlist, the program must not follow it, unless the address ends with .m3u8.
+// If a server answers with a playlist, the program may read the segments only if the address ends with .m3u8.
 TEST_F(Trust, APlaylistOfAServerIsNotFollowed) {
     HostileServer other("HTTP/1.0 404 No\r\n\r\n", false);
     HostileServer server(playlistOf(other.url()), false);

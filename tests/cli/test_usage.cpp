@@ -113,7 +113,7 @@ TEST_F(Usage, WrongValuesAreStatusTwo) {
     expect(2, {"bench", path("model.onnx"), path("image.png"), "--compare", "mpm:2+99"}, "99");
     expect(2, {"bench", path("model.onnx"), path("image.png"), "--compare", ""}, "--compare");
     const auto eval = [&](const std::string& option, const std::string& value) {
-        // The model does not exist, but the message must be about usage, which is checked first.
+        // The model does not exist, but the program checks the usage first.
         expect(2, {"eval", path("missing.onnx"), "--dataset", "camvid", "--root", "/nowhere", option, value},
                option);
     };

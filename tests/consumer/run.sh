@@ -1,7 +1,8 @@
 #!/bin/sh
-# run.sh SOURCE PREFIX SCRATCH MODEL OPENCV: configures, builds and runs the program in SOURCE with the package in
-# PREFIX, as a user would: by find_package and by pkg-config, shared and static. All must print the same. OPENCV: the
-# folder of OpenCV's package; the next point release of it is accepted, another series is not.
+# run.sh SOURCE PREFIX SCRATCH MODEL OPENCV: configures, builds and runs the program in SOURCE with the
+# package in PREFIX, by find_package and by pkg-config, shared and static. All four programs must print the
+# same. OPENCV is the folder of OpenCV's package. Our package must accept another point release of OpenCV, but
+# no other series.
 set -eu
 source=$1 prefix=$2 scratch=$3 model=$4 opencv=$5
 rm -rf "$scratch"
@@ -12,7 +13,7 @@ cmake --build "$scratch"
 
 pc=$(dirname "$(find "$prefix" -name mpm.pc)")
 libs=$(dirname "$pc")
-# compile NAME REPLACEMENT FLAG...: with the words of pkg-config FLAG..., edited by sed.
+# compile NAME REPLACEMENT FLAG...: compiles with the output of pkg-config FLAG..., edited by sed.
 compile() {
     name=$1 edit=$2
     shift 2
@@ -28,7 +29,7 @@ for program in consumer consumer_static consumer_pc consumer_pc_static; do
     cmp "$scratch/consumer.txt" "$scratch/$program.txt"
 done
 
-# configure VERSION: with an OpenCV that reports VERSION.
+# configure VERSION: configures the program with an OpenCV that reports VERSION.
 configure() {
     rm -rf "$scratch/opencv" "$scratch/with"
     mkdir "$scratch/opencv"

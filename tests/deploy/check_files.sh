@@ -1,6 +1,6 @@
 #!/bin/sh
-# check_files.sh: the files of deploy/ are well-formed, and the dashboard uses only metrics that the monitor publishes. The long
-# tests beside this one run them.
+# check_files.sh: checks that the files of deploy/ are well-formed, and that the dashboard uses all metrics of
+# the monitor and no others. The long tests in this folder run the files.
 set -eu
 cd "$(dirname "$0")/../.."
 for script in deploy/slurm/*.sbatch; do sh -n "$script"; done
@@ -25,12 +25,12 @@ if unseen:
 spots = [(p["gridPos"]["x"], p["gridPos"]["y"]) for p in dashboard["panels"]]
 if len(set(spots)) != len(spots):
     sys.exit("check_files: two panels of the dashboard are at the same place")
-# Every service of compose.yml is a target of the Containerfile, and every file that it mounts exists.
+# Every service of compose.yml must be a target of the Containerfile, and every mounted file must exist.
 compose = open("deploy/compose.yml").read()
 targets = set(re.findall(r"^FROM .* AS (\w+)$", open("deploy/Containerfile").read(), re.M))
 if set(re.findall(r"target: (\w+)", compose)) != targets:
     sys.exit(f"check_files: compose.yml does not use the targets {sorted(targets)}")
-# The packages may be of either release, and the base image must be of the same release.
+# The packages are built for one release of Debian. BASE selects an image of this release for all services.
 base = re.search(r"^ARG BASE=(\S+)$", open("deploy/Containerfile").read(), re.M).group(1)
 if 'args: &base\n        BASE: "${BASE:-%s}"' % base not in compose or compose.count("args: *base") != len(targets) - 1:
     sys.exit("check_files: compose.yml does not pass BASE to every image")

@@ -1,4 +1,5 @@
-# Sourced by the tests of this folder: a scratch folder, servers that end with the test, waiting.
+# The tests of this folder source this file. It makes a scratch folder, starts servers that end with the test,
+# and waits.
 build=$(cd "$1" && pwd)
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 name=$(basename "$0" .sh)
@@ -16,7 +17,7 @@ fail() {
     tail -n 15 "$scratch"/log/* >&2 2>/dev/null || true
     exit 1
 }
-# needs PACKAGES PROGRAM...: skips the test without the programs, which are in the Debian packages.
+# needs PACKAGES PROGRAM...: skips the test if a program is missing. PACKAGES have the programs.
 needs() {
     packages=$1
     shift
@@ -24,7 +25,7 @@ needs() {
         command -v "$program" >/dev/null || { echo "$name: skipped: apt-get install $packages" && exit 77; }
     done
 }
-# serve LOG COMMAND...: starts a server; the output is in log/LOG, the process in $served.
+# serve LOG COMMAND...: starts a server, writes the output to log/LOG, and sets $served to the process id.
 serve() {
     log=$1
     shift
@@ -32,7 +33,7 @@ serve() {
     served=$!
     servers="$servers $served"
 }
-# until_true SECONDS COMMAND...: waits for the command to succeed.
+# until_true SECONDS COMMAND...: repeats the command until it succeeds; fails after this time.
 until_true() {
     left=$(($1 * 5))
     shift
@@ -42,13 +43,13 @@ until_true() {
         sleep 0.2
     done
 }
-# free_ports N: ports that are free now.
+# free_ports N: prints N ports that are free now.
 free_ports() {
     /usr/bin/python3 -c 'import socket, sys
 sockets = [socket.create_server(("", 0)) for i in range(int(sys.argv[1]))]
 print(*[s.getsockname()[1] for s in sockets])' "$1"
 }
-# prepare_home: monitors started from here have separate settings and measurements, and no display or bus.
+# prepare_home: gives monitors of this test separate settings and measurements, and no display or bus.
 prepare_home() {
     mkdir -m 700 "$scratch/home" "$scratch/run"
     mkdir -p "$scratch/home/.config/mpm/monitor"
@@ -56,7 +57,7 @@ prepare_home() {
     unset XDG_CONFIG_HOME XDG_DATA_HOME DISPLAY WAYLAND_DISPLAY DBUS_SESSION_BUS_ADDRESS
     profiles="$scratch/home/.config/mpm/monitor"
 }
-# value URL QUERY: the sum of a query's result in Prometheus; fails if there is none.
+# value URL QUERY: prints the sum of the values that Prometheus returns; fails if there are none.
 value() {
     curl -sfG "$1/api/v1/query" --data-urlencode "query=$2" | /usr/bin/python3 -c 'import json, sys
 reply = json.load(sys.stdin)

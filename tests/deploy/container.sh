@@ -1,7 +1,7 @@
 #!/bin/sh
-# container.sh BUILD: builds the images of deploy/Containerfile with buildah from the packages of BUILD, on a base of this
-# Debian release that debootstrap makes here (so no registry is needed), and runs each: the monitor measures and publishes to
-# the broker, Prometheus reads it. Needs root and a package mirror.
+# container.sh BUILD: builds the images of deploy/Containerfile with buildah from the packages of BUILD, and
+# runs each image: the monitor must publish measurements to the broker, and Prometheus must read the monitor.
+# debootstrap makes the base image, so no registry is needed. Needs root and a package mirror.
 set -eu
 . "$(dirname "$0")/common.sh"
 needs "buildah debootstrap curl mosquitto-clients" buildah debootstrap curl mosquitto_sub
@@ -10,8 +10,8 @@ suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 roots=${MPM_ROOTS:-$tree/build/roots}
 mirror=${MPM_MIRROR:-http://deb.debian.org/debian}
 
-# A separate store, without kernel support for layers; chroot works even if no namespaces are allowed. This test runs
-# servers in the network of the machine, hence free ports.
+# Uses a separate store of images that needs no support by the kernel. chroot works even if namespaces are not
+# allowed. The servers share the network of this machine, so the test chooses free ports.
 stored="buildah --root $scratch/store --runroot $scratch/state --storage-driver vfs"
 mkdir -p "$roots"
 [ -e "$roots/$suite-minimal.tgz" ] ||
@@ -38,7 +38,7 @@ sed "s/\"host\": \"broker\", \"port\": 1883/\"host\": \"127.0.0.1\", \"port\": $
 sed "s/^listener .*/listener $1 127.0.0.1/" "$tree/deploy/mosquitto/mpm.conf" >"$scratch/settings/mpm.conf"
 sed "s/monitor:9464/127.0.0.1:$2/; s/scrape_interval: .*/scrape_interval: 1s/" "$tree/deploy/prometheus/mpm.yml" >"$scratch/settings/mpm.yml"
 chmod -R a+rX "$scratch/settings" && chmod 711 "$scratch"
-start() {  # IMAGE MOUNT COMMAND...: with the file or folder of settings in place
+start() {  # IMAGE MOUNT COMMAND...: runs the command with MOUNT, a file or folder of settings
     image=$1 mount=$2
     shift 2
     container=$($stored from --pull-never "localhost/$image")
@@ -51,7 +51,7 @@ start monitor "$scratch/settings:/etc/mpm/monitor" mpm-monitor --headless --prof
 start prometheus "$scratch/settings/mpm.yml:/etc/prometheus/mpm.yml" prometheus --config.file=/etc/prometheus/mpm.yml \
     --storage.tsdb.path=/var/lib/prometheus/metrics2 --web.listen-address="127.0.0.1:$3"
 until_true 120 at_least "http://127.0.0.1:$3" 'mpm_frames_analysed_total{profile="camera"}' 5 || fail "Prometheus counts no frames"
-# The health check, at this port: the monitor is healthy, and nothing is at another port.
+# The health check must pass at the monitor's port, and fail at a port without a monitor.
 /usr/bin/python3 - "$tree/deploy/Containerfile" >"$scratch/health" <<'END'
 import json, re, sys
 text = open(sys.argv[1]).read().replace("\\\n", "")

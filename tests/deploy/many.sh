@@ -1,6 +1,7 @@
 #!/bin/sh
-# many.sh BUILD: eight monitors without a window, a profile each, and a broker. Their topics do not mix, their numbers
-# add up, and a killed monitor is offline while the others continue. With Prometheus, the same for its labels.
+# many.sh BUILD: runs eight monitors without a window, each with a profile, and a broker. Each monitor must
+# have separate topics. A killed monitor must become offline, while the others continue. If Prometheus is
+# installed, its labels must also tell the monitors apart, and its sums must be right.
 set -eu
 . "$(dirname "$0")/common.sh"
 needs "mosquitto mosquitto-clients curl" mosquitto_sub curl
@@ -12,7 +13,7 @@ set -- $(free_ports 10)
 broker=$1 url=http://127.0.0.1:$2
 shift 2
 
-# Run by root, the broker would change to another user.
+# If root starts the broker, it changes to another user by default.
 printf 'listener %s 127.0.0.1\nallow_anonymous true\nuser root\n' "$broker" >"$scratch/broker.conf"
 serve broker "$mosquitto" -c "$scratch/broker.conf"
 until_true 20 mosquitto_pub -h 127.0.0.1 -p "$broker" -t started -n || fail "the broker did not start"
@@ -23,7 +24,7 @@ messages=$scratch/log/messages
     printf 'global: {scrape_interval: 1s}\nscrape_configs:\n  - job_name: mpm\n    static_configs:\n'
     for camera in $cameras; do
         eval "port=\$$camera"
-        # Two machines, as they would name themselves in the prefix and in the labels.
+        # The prefixes and labels imitate two machines.
         machine=$([ "$camera" -le 4 ] && echo north || echo south)
         printf '      - {targets: ["127.0.0.1:%s"], labels: {machine: %s, profile: cam%s}}\n' "$port" "$machine" "$camera"
         cat >"$profiles/cam$camera.watch.json" <<EOF
@@ -39,9 +40,9 @@ done
 ! command -v prometheus >/dev/null || serve prometheus prometheus --config.file="$scratch/prometheus.yml" \
     --storage.tsdb.path="$scratch/data" --web.listen-address="${url#http://}"
 
-# topic CAMERA: the beginning of the camera's topics.
+# topic CAMERA: prints the beginning of the camera's topics.
 topic() { echo "site/$([ "$1" -le 4 ] && echo north || echo south)/cam$1"; }
-# states CAMERA NUMBER: whether at least so many measurements of this camera arrived.
+# states CAMERA NUMBER: whether at least NUMBER measurements of this camera arrived.
 states() { [ "$(grep -c "^$(topic "$1")/demo/state {" "$messages")" -ge "$2" ]; }
 last() { grep "^$(topic "$1")/availability " "$messages" | tail -n 1 | grep -q " $2$"; }
 for camera in $cameras; do

@@ -1,6 +1,6 @@
 #!/bin/sh
-# prometheus.sh BUILD: Debian's Prometheus reads a monitor without a window, both with the settings of deploy/, on free ports.
-# Every query of the Grafana dashboard gives data.
+# prometheus.sh BUILD: runs Debian's Prometheus and a monitor without a window, with the settings of deploy/,
+# on free ports. Every query of the Grafana dashboard must give data.
 set -eu
 . "$(dirname "$0")/common.sh"
 needs "prometheus curl" prometheus promtool curl
@@ -9,7 +9,7 @@ ports=$(free_ports 2)
 metrics=${ports% *} url=http://127.0.0.1:${ports#* }
 
 promtool check config --syntax-only "$tree/deploy/prometheus/mpm.yml" >"$scratch/log/promtool" || fail "mpm.yml is not valid"
-# The same settings with another port, no broker, and a region and an alert, which have separate metrics.
+# Changes the port, turns off the broker, and adds a region and an alert, which have separate metrics.
 /usr/bin/python3 - "$tree/deploy/monitor/camera.watch.json" "$profiles/camera.watch.json" "$metrics" <<'EOF'
 import json, sys
 watch = json.load(open(sys.argv[1]))
@@ -38,7 +38,8 @@ for panel in json.load(open(sys.argv[1]))["panels"]:
         print(target["expr"].replace("$machine", ".*").replace("$profile", ".*"))' "$tree/deploy/grafana/mpm.json" >"$scratch/queries"
 count=0
 while read -r query; do
-    # Known with reuse only, and while the window compares: the query must be valid.
+    # These metrics exist only with reuse, or while the window compares. So the query must be valid, but may
+    # give no data.
     case $query in *mpm_token_age_frames* | *mpm_network_saved_seconds*)
         curl -sfG "$url/api/v1/query" --data-urlencode "query=$query" >/dev/null || fail "not a query: $query"
         continue ;;
@@ -47,7 +48,7 @@ while read -r query; do
     count=$((count + 1))
 done <"$scratch/queries"
 [ $count -ge 10 ] || fail "the dashboard has only $count queries"
-# A monitor that ended is seen.
+# Prometheus must notice that the monitor ended.
 kill -TERM "$monitor"
 until_true 30 value "$url" 'up{job="mpm"} == 0' || fail "the end of the monitor was not noticed"
 echo "prometheus: a monitor was read, $count queries of the dashboard have data"

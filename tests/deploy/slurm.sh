@@ -1,8 +1,8 @@
 #!/bin/sh
-# slurm.sh BUILD: deploy/slurm under Debian's slurmctld, slurmd and munge, all started here on free ports, with their
-# files in a scratch folder. Four shards: the first runs undisturbed, the second is requeued from outside, the program
-# of the third is killed, and the fourth is warned of the time limit. The joined result equals that of a whole run,
-# except for the times.
+# slurm.sh BUILD: runs deploy/slurm with Debian's slurmctld, slurmd and munge, which this test starts on free
+# ports, with their files in a scratch folder. There are four shards: the first is requeued from outside, the
+# program of the second is killed, the third is warned of the time limit, and the fourth runs undisturbed. The
+# joined result must equal that of a whole run, except for the times.
 set -eu
 . "$(dirname "$0")/common.sh"
 needs "slurmctld slurmd munge" munged slurmctld slurmd sbatch
@@ -11,11 +11,11 @@ needs "slurmctld slurmd munge" munged slurmctld slurmd sbatch
 start_slurm() {
     mkdir "$scratch/munge" "$scratch/state" "$scratch/spool"
     mungekey --create --keyfile "$scratch/munge/key"
-    # munge has a separate socket, so that a munge of the machine is not involved. --force: files below /tmp.
+    # The separate socket avoids the machine's own munge. --force allows files below /tmp.
     serve munged munged --foreground --force --key-file="$scratch/munge/key" --socket="$scratch/munge/socket" \
         --pid-file="$scratch/munge/pid" --seed-file="$scratch/munge/seed"
     ports=$(free_ports 2)
-    # cred_expire: how long a requeued job waits, 120 s by default.
+    # cred_expire is the time that a requeued job waits (120 s by default).
     cat >"$scratch/slurm.conf" <<EOF
 ClusterName=test
 SlurmctldHost=$(hostname)(127.0.0.1)
@@ -47,11 +47,11 @@ EOF
 }
 idle() { [ "$(sinfo --noheader --format=%t 2>/dev/null)" = idle ]; }
 
-# job SHARD: the number under which Slurm runs this task.
+# job SHARD: prints the id of the Slurm job that runs this shard.
 job() { squeue --noheader --array --format='%K %A' | awk -v task="$1" '$1 == task { print $2 }'; }
 # measured SHARD: whether at least two images, but not all, are in the shard's counts.
 measured() { [ -e "results/$1.counts" ] && [ "$(wc -l <"results/$1.counts")" -ge 3 ]; }
-# interrupt SHARD COMMAND...: in the middle of the shard; keeps the counts as SHARD.before.
+# interrupt SHARD COMMAND...: runs the command in the middle of the shard; keeps counts in SHARD.before.
 interrupt() {
     shard=$1
     shift
@@ -69,7 +69,7 @@ requeue() { scontrol requeue "$(job "$1")"; }
 near_limit() { scancel --batch --signal=USR1 "$(job "$1")"; }
 all_done() { [ -z "$(squeue --noheader)" ]; }
 
-# same WHOLE JOINED: the two results, without times, threads and names of files, have the same digits.
+# same WHOLE JOINED: whether both results are equal, except for times and threads.
 same() {
     /usr/bin/python3 - "$1" "$2" <<'EOF'
 import json, sys
@@ -109,7 +109,7 @@ done
 # shellcheck disable=SC2086
 mpm eval $eval_words --json whole.json >/dev/null
 same whole.json results/result.json || fail "the joined result is not the whole"
-# Tasks numbered from 0 would have no shard; a missing shard is an error.
+# A missing shard is an error. An array that begins at 0 is also an error, because shards begin at 1.
 rm results/4.counts
 ! sh "$tree/deploy/slurm/join.sbatch" results 2>missing || fail "a missing shard was not noticed"
 grep -q "shard 4 of 4 is missing" missing || fail "the message does not name the shard: $(cat missing)"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs the programs of examples/ as a user would, against an installation of BUILD in a scratch folder.
+# Runs the programs of examples/ with an installation of BUILD in a scratch folder.
 #   run.sh BUILD MODEL DETECTOR [PYTHON]
-# MODEL is the shipped model, DETECTOR a tiny one. PYTHON has timm and torch; without it own_vit is skipped with a message.
-# Every folder has at most 80 lines.
+# MODEL is the shipped model, DETECTOR a tiny detector. PYTHON must have timm and torch; without PYTHON,
+# own_vit is skipped with a message. The files of an example's folder may have 80 lines in all.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 examples=$(cd "$here/../../examples" && pwd)
@@ -11,7 +11,7 @@ model=$2 detector=$3 timm_python=${4:-/usr/bin/python3}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 fail() { echo "examples: $1" >&2 && cat "$scratch/log" >&2 && exit 1; }
-# says PATTERN COMMAND...: the output must have a line of the pattern.
+# says PATTERN COMMAND...: runs the command; a line of the output must match the pattern.
 says() {
     pattern=$1
     shift
@@ -27,7 +27,7 @@ done
 for component in runtime dev tools; do
     cmake --install "$build" --prefix "$scratch/usr" --component $component >"$scratch/log" 2>&1 || fail "not installed"
 done
-# The user's settings are not involved.
+# The programs must not use the user's settings.
 export HOME="$scratch" PYTHONPATH="$build/python" PATH="$scratch/usr/bin:$PATH" PYTHONDONTWRITEBYTECODE=1
 export GST_PLUGIN_PATH="$build/gstreamer" GST_REGISTRY="$scratch/registry.bin" MPM_DEVICE=cpu
 cd "$scratch"

@@ -43,7 +43,7 @@ def torch_export(model, image, extra, how, path):
     elif axes:
         options["dynamic_shapes"] = (axes,)
     arguments = {"args": (), "kwargs": extra | {"pixel_values": image}} if extra else {"args": (image,)}
-    torch.backends.mha.set_fastpath_enabled(False)  # it has no export
+    torch.backends.mha.set_fastpath_enabled(False)  # exporters do not support it
     with torch.no_grad():
         torch.onnx.export(model, f=str(path), external_data=False, **arguments, **options)
 
@@ -186,7 +186,7 @@ def answer(row, folder):
 
 def main():
     lines = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # exporters print much
+    os.dup2(2, 1)  # exporters print to stdout, which is for results
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     rows = {row.name: row for row in table.ROWS}
@@ -194,9 +194,9 @@ def main():
         name = line.strip()
         try:
             result = answer(rows[name], pathlib.Path(sys.argv[1]) / name)
-        except Exception as error:  # a separate row: packages change
+        except Exception as error:  # one row must not end the others
             traceback.print_exc()
-            while error.__cause__:  # the exporter's texts are general advice
+            while error.__cause__:  # the exporters' outer messages are only general advice
                 error = error.__cause__
             text = " ".join(str(error).split())
             result = {"error": f"{type(error).__name__}: {text[:300]}"}

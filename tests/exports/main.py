@@ -24,7 +24,7 @@ import page
 import table
 
 HERE = pathlib.Path(__file__).resolve().parent
-LARGEST_ERROR = 1e-5  # of the largest value, merging off
+LARGEST_ERROR = 1e-5  # relative to the largest value, without merging
 
 
 class Exporter:

@@ -224,7 +224,7 @@ def draw(model, seed=1):
         for name, p in model.named_parameters():
             noise = torch.randn(p.shape, generator=generator).to(p.dtype)
             last = name.rsplit(".", 1)[-1]
-            if last in ("up", "reg_scale"):  # of D-FINE's heads: they say what a bin means
+            if last in ("up", "reg_scale"):  # D-FINE's heads: constants that define the bins
                 continue
             if any(word in last for word in tokens) or p.dim() == 0:
                 p.copy_(0.3 * noise if p.dim() else p)
@@ -239,5 +239,5 @@ def draw(model, seed=1):
                 module.running_mean.copy_(0.2 * torch.randn(module.running_mean.shape, generator=generator))
                 module.running_var.copy_(0.5 + torch.rand(module.running_var.shape, generator=generator))
             if isinstance(module, nn.Conv2d) and module.out_channels == 1 and module.bias is not None:
-                module.bias.add_(1)  # of a depth, which is not negative: without it all of a random model's may be 0
+                module.bias.add_(1)  # a depth is at least 0: without this, a random model's may all be 0
     return model.eval()

@@ -20,7 +20,7 @@ def package(row):
 
 
 def version(name):
-    # optimum is in another environment.
+    # optimum is installed in another environment, so its version comes from the requirements.
     pinned = dict(re.findall(r"(?m)^([\w-]+)==(.*)$", (pathlib.Path(__file__).parent / "requirements.txt").read_text()))
     return pinned.get(name, "") if name == "optimum-onnx" else importlib.metadata.version(name)
 

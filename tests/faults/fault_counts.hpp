@@ -1,5 +1,5 @@
-// The calls that the shim counts, and the call that must fail. shim.cpp describes MPM_FAULT and other
-// variables.
+// The calls that the shim counts, and the call that must fail. shim.cpp describes MPM_FAULT and the other
+// environment variables.
 #pragma once
 
 #include <dlfcn.h>

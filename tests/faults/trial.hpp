@@ -11,7 +11,7 @@ namespace mpm::test {
 
 /// How a program ended in a run with a fault.
 struct Ending {
-    int status = -1;  ///< exit status; -1 if a signal ended it
+    int status = -1;  ///< exit status; -1 if a signal ended the program
     int signal = 0;
     bool late = false;  ///< the program took too long and was ended
     std::string out, err;
@@ -19,13 +19,13 @@ struct Ending {
     std::map<std::string, long> counts;  ///< calls by kind; empty if the program did not end by itself
 };
 
-/// A file that a program writes. `isWhole` decides whether bytes are a complete file. Without `isWhole`, the
-/// bytes must equal those of the good run.
+/// A file that a program writes. `isWhole` decides whether the bytes of the file are complete; `good` are the
+/// bytes that a run without a fault wrote. Without `isWhole`, the bytes must equal `good`.
 struct Written {
     std::string path;  ///< below the folder
     std::function<bool(const std::string& bytes, const std::string& good)> isWhole = {};
     bool grows = false;      ///< the program appends rows, so an unfinished file is also valid
-    bool continues = false;  ///< appends to the existing file
+    bool continues = false;  ///< the program appends to the existing file
 };
 
 struct Faulty {
@@ -40,15 +40,14 @@ struct Faulty {
     std::vector<std::string> leaves = {};       ///< beginnings of names of other files that may remain
     std::vector<std::string> environment = {};  ///< NAME=VALUE; "@" as in `command`
     std::string prefix = "mpm: ";               ///< messages of the program begin with this
-    bool oneLine = true;                        ///< a failure gives a single message, except warnings
-    bool failsSoftly = false;  ///< continues after some failures: `judge` decides if status 0 is right
+    bool oneLine = true;                        ///< a failure prints one message; warnings do not count
 };
 
 /// Runs the program with a fault: "kind:n" or "kind:n+" as in MPM_FAULT; empty for none.
 Ending runWith(const Faulty& program, const std::string& fault, const std::filesystem::path& folder);
 
-/// Runs the program for about `points` faults, spread over all kinds, or for each fault of the kinds in
-/// MPM_FAULT_KINDS, and reports damage through GoogleTest. Returns the number of faults tried.
+/// Runs the program once for each of about `points` faults of all kinds. If MPM_FAULT_KINDS is set, tries
+/// every fault of these kinds. Reports damage through GoogleTest. Returns the number of faults tried.
 int tryFaults(const Faulty& program, int points);
 
 /// Returns how many faults to try: MPM_FAULT_POINTS if it is set, else `few`.

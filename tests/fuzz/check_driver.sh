@@ -14,7 +14,7 @@ fail() {
     exit 1
 }
 
-# finds WORDS TEXT OPTION...: the fault of seed TEXT is found, is called WORDS, and the input is kept byte for byte.
+# finds WORDS TEXT OPTION...: the driver must report the fault of seed TEXT with WORDS, and keep the input.
 finds() {
     words=$1
     printf '%s' "$2" >seeds/one
@@ -36,11 +36,11 @@ finds 'more than 200 MiB' 'large' --rounds 1 --mebibytes 200
 finds 'ended with status 7' 'exit' --rounds 1
 finds 'leaves files open' 'open' --rounds 1000
 
-# Only mutants of this seed crash: it needs mutation, and time.
+# Only mutants of this seed crash, so the driver must have time for mutants.
 finds 'ended by Aborted' 'crash only when changed' --seconds 0.5 --state state
 [ "$(awk '$1 == "findings" { print $2 }' state)" = 1 ] || fail "the same fault is counted again and again"
 
-# Continues after the last position, and adds up.
+# A second call must continue after the last position of the first call, and add to the counts.
 printf 'nothing' >seeds/one
 rm -f state
 "$program" --seconds 0.2 --state state seeds >said || fail "a finding where there is none"

@@ -1,4 +1,5 @@
-// Reads decisions from the bytes of a fuzz input. Each takes one or several bytes; after the end, all are 0.
+// Makes decisions from the bytes of a fuzz input. A decision uses one or several bytes; after the last byte,
+// every byte counts as 0.
 #pragma once
 
 #include <cstddef>

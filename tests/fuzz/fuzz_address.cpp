@@ -1,4 +1,4 @@
-// Addresses: no part of the user information or of the query may be shown.
+// Fuzzes addresses of sources. No part of the user information or of the query may be shown.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

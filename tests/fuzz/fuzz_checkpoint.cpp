@@ -1,4 +1,4 @@
-// Reads checkpoints of mpm-models, of this and of earlier versions.
+// Fuzzes the reader of checkpoints of mpm-models, of this version and of earlier versions.
 #include <cstdint>
 
 #include "models/torch/files/checkpoint_file.hpp"

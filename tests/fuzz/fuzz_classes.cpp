@@ -1,4 +1,4 @@
-// Reading a class file must end with a list of names and colours, or a clear error.
+// Fuzzes the reader of class files. It must return a list of names and colours, or give a clear error.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

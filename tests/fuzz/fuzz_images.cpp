@@ -1,4 +1,4 @@
-// Bytes of image files: the decoded image must have the size that was read before decoding.
+// Fuzzes the reader of image files. The decoded image must have the size that was read before decoding.
 #include <cstdint>
 #include <cstdlib>
 

@@ -1,5 +1,5 @@
-// Replies of an HTTP camera, from a server on this machine. Opening the source must give frames or a clear
-// error, within the time limits.
+// Fuzzes the replies of an HTTP camera, which a server on this machine sends. Opening the source must give
+// frames or a clear error, within the time limits.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>

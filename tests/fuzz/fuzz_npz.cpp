@@ -1,4 +1,4 @@
-// Archives of numpy.savez.
+// Fuzzes the reader of archives of numpy.savez.
 #include <cstdint>
 
 #include "tests/fuzz/weights.hpp"

@@ -1,4 +1,4 @@
-// Files of torch.save: a zip with a pickle.
+// Fuzzes the reader of files of torch.save: a zip with a pickle.
 #include <cstdint>
 
 #include "models/torch/files/pickle.hpp"
@@ -8,6 +8,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string_view bytes(reinterpret_cast<const char*>(data), size);
     mpm::fuzz::readAll([&] { return mpm::models::torchZipTensors(bytes); });
     mpm::fuzz::attempt(
-        [&] { mpm::models::readPickle(bytes); });  // without a zip, which most mutants would damage
+        [&] { mpm::models::readPickle(bytes); });  // also without the zip, which most mutants damage
     return 0;
 }

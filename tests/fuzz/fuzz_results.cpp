@@ -1,4 +1,4 @@
-// Files of annotations, detections and tracks must be evaluated, or rejected with a clear error.
+// Fuzzes files of annotations, detections and tracks. They must be evaluated, or rejected with a clear error.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

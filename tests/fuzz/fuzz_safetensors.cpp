@@ -1,4 +1,4 @@
-// Files of safetensors.
+// Fuzzes the reader of safetensors files.
 #include <cstdint>
 
 #include "tests/fuzz/weights.hpp"

@@ -1,4 +1,4 @@
-// Reads, writes and exports a store from an untrusted source, and deletes old rows.
+// Fuzzes stores: reads, writes and exports an untrusted file, and deletes old rows.
 #include <unistd.h>
 
 #include <cstdint>

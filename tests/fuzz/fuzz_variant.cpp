@@ -1,4 +1,4 @@
-// Segmenter's variant.yml.
+// Fuzzes the reader of variant.yml, a file of Segmenter's checkpoints.
 #include <cstdint>
 
 #include "models/torch/files/variant_yml.hpp"

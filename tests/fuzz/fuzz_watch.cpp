@@ -1,5 +1,4 @@
-// A watch file from an untrusted source. If it is accepted, it must be the same after writing and reading it
-// again.
+// Fuzzes the reader of watch files. A file that is accepted must not change if it is written and read again.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Mutants of real exports: of each fixture through the converter, and of the converted model through cv::dnn.
+# Converts mutants of real exports (fixtures), and runs mutants of the converted models with cv::dnn.
 #   tests/fuzz/mutants.sh BUILD [ROUNDS]   BUILD: a build folder, best of the preset fuzz; ROUNDS: mutants of each (1000)
-# Fixtures are read from $MPM_SHARED_DIR/fixtures (../shared beside the tree by default); exit status 77 if there are
-# none. BUILD/cli/mpm or build/release/cli/mpm converts. Findings are kept in BUILD/mutants/findings.
-# Exit status 1 if there are any.
+# Fixtures are read from $MPM_SHARED_DIR/fixtures (default: ../shared/fixtures); exit status 77 if there are
+# none. BUILD/cli/mpm or build/release/cli/mpm converts. Findings are kept in BUILD/mutants/findings; if there
+# are findings, the exit status is 1.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -31,7 +31,7 @@ while read -r model; do
     name=$(echo "${model#"$fixtures"/}" | tr / -)
     cp -f "$model" "$work/exports/$name"
     [ ! -s "$work/converted/$name" ] || continue
-    # Weights may be in files beside the model, so it is converted in place.
+    # Converts the model in its folder, because weights may be in files beside the model.
     "$converter" convert "$model" "$work/converted/$name" >"$work/said" 2>&1 ||
         echo "mutants: $name is not converted: $(tail -n 1 "$work/said")"
 done <"$work/list"

@@ -1,13 +1,13 @@
 #!/bin/sh
-# one.sh PROGRAM: a fuzz target, for run.sh, which sets time and folders in MPM_FUZZ_... Prints a line on success, and
-# the whole output on failure.
+# one.sh PROGRAM: runs a fuzz target. run.sh sets time and folders in MPM_FUZZ_... Prints a line if the run
+# succeeds, else the whole output.
 set -eu
 program=$1 name=${1##*/}
 log=$MPM_FUZZ_KEPT/log/$name state=$MPM_FUZZ_KEPT/state/$name seeds=$MPM_FUZZ_SEEDS/${name#fuzz_}
 mkdir -p "$MPM_FUZZ_KEPT/work/$name"
-cd "$MPM_FUZZ_KEPT/work/$name"  # the target's files are there
+cd "$MPM_FUZZ_KEPT/work/$name"  # the target writes files to the current folder
 
-# With the driver of this folder.
+# ours: runs the target with the driver of tests/fuzz/driver.
 ours() {
     if [ "$MPM_FUZZ_SECONDS" -gt 0 ]; then
         set -- --seconds "$MPM_FUZZ_SECONDS" --state "$state"
@@ -17,7 +17,7 @@ ours() {
     "$program" "$@" --findings "$MPM_FUZZ_KEPT/findings" "$seeds" >"$log" 2>&1
 }
 
-# With clang's libFuzzer; figures are added to those of earlier calls.
+# clangs: runs the target with clang's libFuzzer, and adds the figures to those of earlier calls.
 clangs() {
     corpus=$MPM_FUZZ_KEPT/corpus/$name result=0
     mkdir -p "$corpus"

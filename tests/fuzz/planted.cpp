@@ -1,4 +1,4 @@
-// A target with deliberate faults. The test of the driver (check_driver.sh) checks that each is found.
+// A target with deliberate faults. check_driver.sh tests that the driver finds all of these faults.
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>

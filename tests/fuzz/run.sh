@@ -1,12 +1,12 @@
 #!/bin/sh
-# run.sh BUILD MINUTES      runs every fuzz target of the folder BUILD for a share of MINUTES, as many at a time as
-# there are
-#                           processors; each continues where it stopped the last time. A busy machine takes longer: the
-#                           driver counts processor time (libFuzzer, which comes with clang, does not)
-# run.sh BUILD --mutants N  replays every seed and N mutants of each (with libFuzzer: the seeds), and of real exports
+# run.sh BUILD MINUTES      runs every fuzz target of the folder BUILD for a share of MINUTES, one target for
+#                           each processor at a time. A target continues where the last call stopped. The
+#                           driver measures processor time, so a busy machine takes longer; libFuzzer does not
+# run.sh BUILD --mutants N  runs every seed and N mutants of each seed (with libFuzzer: only the seeds), and N
+#                           mutants of each real export
 #   --only NAME             a single target
-# Progress is kept in build/fuzz/state, inputs that failed in build/fuzz/findings. Exit status 1 if this call found
-# something.
+# Progress is kept in build/fuzz/state, failed inputs in build/fuzz/findings. Exit status 1 if this call has
+# findings.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$1" && pwd)
@@ -43,7 +43,7 @@ count=$(printf '%s\n' "$targets" | wc -l)
 jobs=$(nproc)
 [ "$count" -ge "$jobs" ] || jobs=$count
 
-# The default is for continuous integration, which has some minutes for it, at most four of them for exports.
+# By default (in continuous integration), all targets have 150 seconds, and real exports have 240.
 MPM_FUZZ_AT_MOST=${limited:+$((150 * jobs / count))}
 export MPM_FUZZ_AT_MOST
 export MPM_FUZZ_KEPT="$kept" MPM_FUZZ_SEEDS="$here/seeds" MPM_FUZZ_MUTANTS="$mutants"
@@ -53,7 +53,7 @@ export MPM_FUZZ_CLANG=0
 begun=$(date +%s) status=0
 printf '%s\n' "$targets" | xargs -P "$jobs" -n 1 sh "$here/one.sh" || status=1
 
-# table: the sums of all calls, target by target.
+# table: prints the sums over all calls, a line for each target.
 table() {
     printf '%-14s %14s %10s %9s %9s %9s\n' target runs seconds slowest peak findings
     for state in "$kept"/state/fuzz_*; do
@@ -63,7 +63,7 @@ table() {
                          value["slowest"], value["peak"], value["findings"] }' "$state"
     done | awk '{ print; runs += $2; seconds += $3 } END { printf "%-14s %14d %10.0f\n", "together", runs, seconds }'
 }
-# The same number of mutants of real exports, if there are any.
+# Runs the same number of mutants of each real export, if there are exports.
 if [ "$minutes" -eq 0 ] && [ "$only" = '*' ] && [ "$MPM_FUZZ_CLANG" = 0 ]; then
     MPM_FUZZ_AT_MOST=${limited:+240} sh "$here/mutants.sh" "$build" "$mutants" || [ $? -eq 77 ] || status=1
 fi

@@ -1,6 +1,7 @@
 #!/bin/sh
-# camera.sh RTSP_SERVER: the element behind a real RTSP camera, ten frames a second, for $MPM_SOAK_MINUTES (1). The
-# process grows by less than 5 MiB after the first fifth of the time. Prints frames, late frames and memory.
+# camera.sh RTSP_SERVER: runs the element with an RTSP stream of ten frames a second, for $MPM_SOAK_MINUTES
+# (default 1). After the first fifth of the time, the process must grow by less than 5 MiB. Prints frames,
+# late frames and memory.
 set -eu
 minutes=${MPM_SOAK_MINUTES:-1}
 scratch=$(mktemp -d)

@@ -1,4 +1,4 @@
-// The element mpmsegment with a bus, in GstHarness.
+// Runs the element mpmsegment in a GstHarness, with a bus that receives its messages.
 #pragma once
 
 #include <cstdlib>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # inspect.sh: gst-inspect-1.0 describes the element, every property and the pads; gst-launch-1.0 runs it.
 set -eu
-export LC_ALL=C.UTF-8  # tools translate what is searched for
+export LC_ALL=C.UTF-8  # tools may translate the words that this script searches
 text=$(gst-inspect-1.0 mpmsegment)
 for words in 'Segmentation with merged' 'SINK template' 'SRC template' BGR GRAY8 MpmSegmentMeta model blocks precision device reuse \
     output overlay labels map opacity alert-class alert-share alert-hold qos; do

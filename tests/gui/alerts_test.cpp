@@ -65,8 +65,8 @@ void AlertsTest::thresholdsArePercent() {
     QCOMPARE(page.rules()[0].toHour, 24);
 }
 
-/// Here, the form offers neither regions of other sources nor shares of classes: a rule with them must keep
-/// its values. If a region of the rule is renamed, the rule gets the new name.
+/// If the form does not offer a value of a rule (here regions of other sources, shares of classes), the rule
+/// must keep the value. If a region of the rule is renamed, the rule gets the new name.
 void AlertsTest::rulesKeepWhatTheFormLacks() {
     using mpm::pipeline::AlertRule;
     AlertRule rule;

@@ -1,7 +1,7 @@
 #!/bin/sh
-# No text of others becomes HTML: labels, tool tips and message boxes are made by gui/widgets/plain_widgets.hpp only.
-# A line that shows words of the program alone, on purpose as HTML, ends in "// own words".
-# With --self-test: checks that each kind of mistake is found.
+# Text from outside must not become HTML, so only gui/widgets/plain_widgets.hpp makes labels, tool tips and message boxes.
+# If another line makes such an object, for the program's own text, the line ends in "// own words".
+# With --self-test: checks that the script finds each kind of mistake.
 set -u
 here=$(cd "$(dirname "$0")/../.." && pwd)
 
@@ -10,7 +10,7 @@ find_mistakes() {  # FOLDER
         'new QLabel|QLabel [a-z][A-Za-z]*[;({]|new QMessageBox|QMessageBox::(about|information|question|warning|critical)|new QErrorMessage|(^|[>. ])setToolTip\(|setStatusTip|setWhatsThis|QToolTip::showText|setHtml|insertHtml|appendHtml|QTextBrowser|QStaticText|Qt::(RichText|AutoText|MarkdownText)|setItemData\(.*ToolTipRole' \
         "$1" --include='*.cpp' --include='*.hpp' |
         grep -v '/plain_widgets\.hpp:' | grep -v '// own words$'
-    # A class that is a label sets the format itself.
+    # A class derived from QLabel must set the format itself.
     grep -rlE 'public QLabel' "$1" --include='*.hpp' | while read -r header; do
         grep -q 'setTextFormat(Qt::PlainText)' "${header%.hpp}.cpp" || echo "$header: a label without Qt::PlainText"
     done

@@ -318,8 +318,8 @@ void EngineTest::storeThatCannotBeWrittenIsReported() {
     QTRY_VERIFY_WITH_TIMEOUT(!watch.analyses.empty(), test::patience(30'000));  // watching continues
 }
 
-/// At most 20,000 events wait for the store; the oldest are dropped and count as lost. Here the store cannot
-/// be opened, so all events are lost.
+/// If more than 20,000 events wait for the store, the recorder drops the oldest and counts them as lost. Here
+/// the store cannot be opened, so all events are lost.
 void EngineTest::whatFindsNoRoomIsCounted() {
     const QString path = m_sandbox.path(QStringLiteral("full.sqlite"));
     QVERIFY(QDir().mkpath(path));

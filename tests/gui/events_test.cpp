@@ -190,7 +190,7 @@ void EventsTest::classesHaveLanes() {
     constexpr qint64 kMinute = 60'000;
     for (int second = 0; second < 60; ++second)
         add(100 * kMinute + 1'000 * second, second < 30 ? 0.25 : 0.75);
-    // The data of this run has a reading each second, the data of the past a mean for each minute.
+    // Data of this run have a reading for each second. Data of the past have a mean for each minute.
     auto columns = data.columns(100 * kMinute, 101 * kMinute, 6);
     QVERIFY(std::abs(columns[0].quantities[0].mean() - 0.25) < 0.001 &&
             std::abs(columns[5].quantities[0].mean() - 0.75) < 0.001);
@@ -202,13 +202,13 @@ void EventsTest::classesHaveLanes() {
     QCOMPARE(columns[50].quantities[0].mean(), 0.125);
     QCOMPARE(columns[50].quantities[0].most, 0.5);
     QVERIFY(!columns[49].quantities[0].any() && columns[100].quantities[0].any());
-    // If the clock was ahead before, a minute and a single reading have times in the future.
+    // If the clock was ahead in an earlier run, the store has a minute and a reading from the future.
     data.addPast(share, {{mpm::pipeline::Millis(150 * kMinute), 10, 0.25, 0, 0.5}},
                  {{mpm::pipeline::Millis(140 * kMinute + 500), 1, 0.75, 0.75, 0.75}});
     columns = data.columns(100 * kMinute, 200 * kMinute, 10'000);
     QCOMPARE(columns[50 * 100 + 50].quantities[0].mean(), 0.25);
     QCOMPARE(columns[40 * 100].quantities[0].mean(), 0.75);
-    QVERIFY(!columns[50].quantities[0].any() || columns[50].quantities[0].count < 10);  // not from a minute
+    QVERIFY(!columns[50].quantities[0].any() || columns[50].quantities[0].count < 10);  // no mean of a minute
     // A whole day is drawn from minutes only.
     columns = data.columns(-600 * kMinute, 840 * kMinute, 24);
     QVERIFY(columns[11].quantities[0].any() && !columns[2].quantities[0].any());

@@ -192,8 +192,8 @@ void FaultsTest::storeThatIsLockedWithoutReadings() {
 void FaultsTest::diskThatIsFullLosesNothingCommitted() {
     QProcess process;
     // 400 blocks of 512 bytes are enough for the tables and some readings. A write beyond them fails as on a
-    // full disk. The journal reaches the limit before the store: SQLite copies it into the store and empties
-    // it.
+    // full disk. The journal reaches the limit before the store does. SQLite then copies the journal into
+    // the store and empties the journal.
     process.start(QStringLiteral("sh"),
                   {QStringLiteral("-c"),
                    QStringLiteral("ulimit -f 400; trap '' XFSZ; exec \"$0\" --headless --profile full "

@@ -134,7 +134,7 @@ void KillTest::writerEndsInTheMiddle() {
         QTest::qWait(QRandomGenerator::global()->bounded(20, 250));
         endIt(writer, how);
         QVERIFY(writer.waitForFinished(test::patience(10'000)));
-        QCOMPARE(writer.exitStatus(), QProcess::CrashExit);  // the signal ended it; it did not exit
+        QCOMPARE(writer.exitStatus(), QProcess::CrashExit);  // the signal ended the child
         const int promised = writer.readAllStandardOutput().trimmed().split('\n').last().toInt();
         QVERIFY(promised > 0);
         mpm::pipeline::Store store(data(name + QStringLiteral(".sqlite")).toStdString());

@@ -94,7 +94,7 @@ private:
     void monitorKeepsShares(const QStringList& more);
 };
 
-/// The test does not call setNumericLocale(), which protects libraries: the monitor's code must not need it.
+/// Does not call setNumericLocale(). Libraries need this call, but the monitor's code must work without it.
 void LocaleTest::initTestCase() {
     char text[8];
     std::snprintf(text, sizeof text, "%.1f", 0.5);

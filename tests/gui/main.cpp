@@ -24,7 +24,7 @@ Registered::Registered(const char* name, Run run) {
 }  // namespace mpm::gui::test
 
 int main(int argc, char** argv) {
-    mpm::useOneHeap();  // as the monitor does, and so the next line
+    mpm::useOneHeap();  // the monitor makes the same two calls
     mpm::pipeline::prepareFfmpeg();
     const auto& tests = mpm::gui::test::registered();
     const auto found = argc > 1 ? tests.find(argv[1]) : tests.end();

@@ -47,7 +47,7 @@ class MinuteTest : public QObject {
 private slots:
     void init();
     void cleanup() { m_is.reset(); }
-    void wordsAndFigures() {}  // init() checks them
+    void wordsAndFigures() {}  // init() checks words and figures
     void figuresAreThoseOfBench();
 
 private:

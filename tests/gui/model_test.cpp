@@ -23,7 +23,7 @@ private slots:
 
 private:
     MainWindow& window() { return *m_is->window; }
-    /// The entries of the submenu of recent models.
+    /// Returns the entries of the submenu of recent models.
     QStringList recent() {
         QStringList names;
         for (QMenu* menu : window().menuBar()->findChildren<QMenu*>())

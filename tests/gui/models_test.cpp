@@ -26,7 +26,7 @@ using Tester = QAbstractItemModelTester;
 
 namespace {
 
-/// Returns the percentage of the 1024 tokens of reading().
+/// Returns `tokens` as a percentage of the 1024 tokens of reading().
 double percent(int tokens) {
     return double(100.f * float(tokens) / 1024.f);
 }

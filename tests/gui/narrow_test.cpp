@@ -186,7 +186,7 @@ void NarrowTest::tilesComeOutLarge() {
     struct Case {
         int count;
         QSize area;
-        double aspect, least;  // of the images; least share of the area that they must cover
+        double aspect, least;  // of each image; smallest share of the area that all images cover
     };
     // The sizes of the overview in windows of 1280x720, 1440x900, 1920x1080 and 800x480, then other sizes.
     const Case cases[] = {{4, {926, 310}, 4.0 / 3, 0.7},   {4, {1050, 520}, 4.0 / 3, 0.8},

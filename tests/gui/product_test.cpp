@@ -182,7 +182,7 @@ void ProductTest::passesCountWhatIsComputed() {
     QVERIFY(says("700 ± 0 tokens kept, 1 frames"));
 }
 
-/// A camera over HTTP announces no frame rate, and OpenCV reports 25. The probe must measure the rate.
+/// A camera over HTTP announces no frame rate, so OpenCV reports 25. The probe must measure the real rate.
 void ProductTest::probeMeasuresALiveSource() {
     mpm::test::StreamServer server;
     std::vector<unsigned char> jpeg;

@@ -128,12 +128,12 @@ void PublishTest::mqttTellsABrokerAndHomeAssistant() {
              true);
     QCOMPARE(json(subscriber.payload(topic + QStringLiteral("/alert")))[QStringLiteral("rule")].toString(),
              QStringLiteral("busy"));
-    // Home Assistant finds each sensor by a config message. It must name the topics that are published.
+    // Home Assistant finds each sensor by a config message, which must name the topics of the published data.
     const QString device = QStringLiteral("mpm_yard_1_") + topic.section(QLatin1Char('/'), 2);
     const QJsonObject config =
         json(subscriber.payload(QStringLiteral("homeassistant/sensor/%1/tokens/config").arg(device)));
     QCOMPARE(config[QStringLiteral("state_topic")].toString(), topic + QStringLiteral("/state"));
-    // A sensor is available only while the source is up, because its value would be old otherwise.
+    // A sensor is available only while the source is up. Otherwise the sensor would show an old value.
     const QJsonValue available = config[QStringLiteral("availability")];
     QCOMPARE(available[0][QStringLiteral("topic")].toString(), QStringLiteral("mpm/yard_1/availability"));
     QCOMPARE(available[1][QStringLiteral("topic")].toString(), topic + QStringLiteral("/source"));

@@ -10,7 +10,7 @@ namespace mpm::gui::test {
 using Run = int (*)(int argc, char** argv);
 
 struct Registered {
-    /// `name` is the name of the class; the command line takes it without the ending "Test".
+    /// `name` is the name of the class. On the command line, the name is in lower case and without "Test".
     Registered(const char* name, Run run);
 };
 

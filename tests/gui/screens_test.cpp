@@ -45,8 +45,8 @@ bool isLarge(const QFont& font) {
     return font.pointSizeF() >= (font.bold() ? 14 : 18);
 }
 
-/// Returns the contrast between the background (the most frequent colour) and the text (the colour with the
-/// highest contrast to it, because the colours of smoothed edges are in between).
+/// Returns the contrast between background and text. The background is the most frequent colour. The text is
+/// the colour with the highest contrast to the background: smoothed edges have colours in between.
 double contrastIn(const QImage& image, const QRect& area) {
     std::map<QRgb, int> counts;
     for (int y = area.top(); y <= area.bottom(); ++y)

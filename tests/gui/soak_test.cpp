@@ -1,8 +1,8 @@
 // Runs three sources for a long time, with events, recordings and the player. Measures memory, the time from
-// input to repaint, and the cost of drawing. MPM_SOAK_MINUTES sets the duration (30). Memory is measured
-// after a third of the duration, or after ten minutes if that is less. A recording needs 90 MiB while it is
-// written, so the test fits a line through the medians of each minute, and another line through the maxima.
-// Times are checked only if MPM_QUIET_MACHINE is set, which says that nothing else runs.
+// input to repaint, and the cost of drawing. MPM_SOAK_MINUTES sets the duration (30 by default). Memory is
+// measured from a third of the duration on, at the latest from the tenth minute on. A recording needs 90 MiB
+// while it is written, so the test checks the growth of each minute's median and of each minute's maximum.
+// Set MPM_QUIET_MACHINE only if no other program runs: the test then also checks times.
 #include <unistd.h>
 
 #include <QDirIterator>

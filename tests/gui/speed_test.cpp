@@ -1,5 +1,5 @@
-// Measures and prints latencies. Limits that hold on any machine are always checked; stricter limits only if
-// MPM_QUIET_MACHINE is set, which says that nothing else runs.
+// Measures and prints latencies, and checks limits that hold on any machine. Set MPM_QUIET_MACHINE only if no
+// other program runs: the test then also checks stricter limits.
 #include <QElapsedTimer>
 #include <QWheelEvent>
 
@@ -33,7 +33,7 @@ std::uint32_t checked(std::uint32_t time) {
     return time << 8 | ((time ^ time >> 8 ^ time >> 16 ^ 0x5A) & 0xFF);
 }
 
-/// Writes the time as black and white blocks along the upper edge. They survive JPEG and colour conversion.
+/// Writes the time as black and white blocks along the upper edge, which survive JPEG and colour conversion.
 void stamp(cv::Mat& image, std::uint32_t time) {
     const std::uint32_t code = checked(time);
     for (int bit = 0; bit < kBits; ++bit)

@@ -105,7 +105,7 @@ void TimelineTest::followsPansAndZooms() {
     QVERIFY(view->following());
     QCOMPARE(view->to() - view->from(), 60'000);
     const qint64 to = view->to();
-    QTRY_VERIFY(view->to() != to);  // follows new readings; earlier if the clock was set back
+    QTRY_VERIFY(view->to() != to);  // follows new readings; `to` is earlier if the clock was set back
     const QPoint middle = view->rect().center();
     QTest::mousePress(view, Qt::LeftButton, {}, middle);
     QTest::mouseMove(view, middle + QPoint(100, 0));
@@ -146,8 +146,8 @@ void TimelineTest::standsStillWhilePaused() {
     QTRY_VERIFY(view->to() != to);  // `to` is earlier if the clock was set back
 }
 
-/// Five readings a second, with a gap of eight seconds in the middle that the curve must show. Slow readings
-/// may be farther apart, and the curve joins them.
+/// If five readings a second stop for eight seconds, the curve must have a gap. If readings come only every 5
+/// seconds, the curve must join them.
 void TimelineTest::showsGaps() {
     TimelineData data;
     const auto add = [&data](qint64 from, qint64 to, qint64 step) {

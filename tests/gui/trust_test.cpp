@@ -67,7 +67,7 @@ mode_t modeOf(const QString& path) {
 
 void TrustTest::metricsListenWhereTheyAreTold_data() {
     QTest::addColumn<QString>("address");
-    QTest::addColumn<QString>("where");  // empty: not served
+    QTest::addColumn<QString>("where");  // empty: the address is rejected
     const auto row = [](const char* address, const char* where) {
         QTest::newRow(*address == '\0' ? "empty" : address)
             << QString::fromUtf8(address) << QString::fromLatin1(where);

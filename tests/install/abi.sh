@@ -1,8 +1,9 @@
 #!/bin/sh
-# abi.sh BUILD LIBRARY INSTALLED OPENCV: the binary interface of libmpm is still that of the last release, by abidiff: programs
-# that were linked with it run with this library. Before the first release the interface is compared with itself, and the three
-# planted differences must be found. LIBRARY is the target mpm_abi of BUILD, which has the public functions with debug
-# information; INSTALLED is the library itself. New functions are allowed.
+# abi.sh BUILD LIBRARY INSTALLED OPENCV: compares the binary interface of libmpm with that of the last
+# release, with abidiff: programs that were linked with the last release must run with this library. New
+# functions are allowed. Before the first release, the interface is compared with itself. The script also
+# plants three differences, which abidiff must find. LIBRARY is the target mpm_abi of BUILD: the public
+# functions with debug information. INSTALLED is the library.
 #
 #   abi.sh BUILD LIBRARY INSTALLED OPENCV --write      writes the dump of a release, mpm_layer/abi/VERSION.abi.gz
 set -eu
@@ -13,11 +14,11 @@ fail() {
     exit 1
 }
 command -v abidiff >/dev/null || { echo "abi: skipped: apt-get install abigail-tools" && exit 77; }
-# The dump was made on Debian 12: the names of functions with networks contain the version of OpenCV.
+# The dump is from Debian 12. Names of functions with networks contain OpenCV's version, so others differ.
 case $4 in 4.6.*) ;; *) echo "abi: skipped: the dump is that of OpenCV 4.6, this is $4" && exit 77 ;; esac
 
 cmake --build "$1" --target mpm_abi >/dev/null
-# Without optimisation, functions of std that return our types are in the library, too.
+# Without optimisation, the library also has functions of std that return our types (_ZSt...).
 [ "$(nm -D --defined-only "$library" | sed 's/.* //' | grep -v '^_ZSt' | sort)" = "$(nm -D --defined-only "$installed" | sed 's/.* //' | sort)" ] ||
     fail "MPM_PUBLIC_FILES of tests/install/CMakeLists.txt does not have the functions that the library exports"
 scratch=$(mktemp -d)
@@ -25,14 +26,14 @@ trap 'rm -rf "$scratch"' EXIT
 abidw --suppressions "$abi/public.ini" --exported-interfaces-only --no-show-locs --no-parameter-names --no-elf-needed \
     --no-corpus-path --no-comp-dir-path --no-architecture --out-file "$scratch/now.abi" "$library"
 root=$(cd "$abi/../.." && pwd)
-sed -i "s|path='$root/|path='|" "$scratch/now.abi"  # of this machine
+sed -i "s|path='$root/|path='|" "$scratch/now.abi"  # removes the path of this machine
 if [ "${5:-}" = --write ]; then
     version=$(sed -n 's/^project(mpm VERSION \([0-9.]*\).*/\1/p' "$abi/../../CMakeLists.txt")
     gzip -9nc "$scratch/now.abi" >"$abi/$version.abi.gz"
     exit
 fi
 
-# The release with the highest version of this soname.
+# Finds the release of this soname with the highest version.
 dump=$(find "$abi" -name '0.*.abi.gz' | sort -V | tail -n 1)
 release=$scratch/$(basename "${dump:-first.abi.gz}" .gz)
 if [ -n "$dump" ]; then gzip -dc "$dump" >"$release"; else cp "$scratch/now.abi" "$release"; fi
@@ -43,7 +44,7 @@ same() {
 same "$release" || fail "differs from $(basename "$release"): raise the soname, or keep the old interface:
 $(cat "$scratch/report")"
 types=$(cat "$scratch/report")
-# A larger struct, an enumerator with another value, and a function that is gone are found.
+# abidiff must find a larger struct, an enumerator with another value, and a missing function.
 plant() { sed "$2" "$release" >"$scratch/$1.abi"; }
 plant larger "s/\(<class-decl name='ImageReport' size-in-bits='\)/\11/"
 plant value "s/\(<enumerator name='BF16' value='\)/\11/"

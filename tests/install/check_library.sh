@@ -1,6 +1,6 @@
 #!/bin/sh
-# check_library.sh PREFIX: the installed library has its soname, by which the documents load it, exports only its interface and
-# all of the last release's, and its C header is C.
+# check_library.sh PREFIX: checks that the installed library has the soname that the documents use, exports
+# only its interface, exports all functions of the last release, and has a header that a C compiler accepts.
 set -eu
 prefix=$1
 scratch=$(mktemp -d)
@@ -18,13 +18,13 @@ objdump -p "$library" | grep -q 'SONAME *libmpm\.so\.0$' || fail "the soname is 
 documents=$(dirname "$0")/../../docs
 ! grep -rnE '(LD_PRELOAD=|CDLL\(")[a-z/]*libmpm\.so([^.]|$)' "$documents" || fail "documents load a name of the development package"
 grep -rq 'LD_PRELOAD=libmpm\.so\.0 ' "$documents" || fail "no document preloads the library"
-# The version script lets nothing else out: no templates of the standard library, which are weak symbols.
+# The version script must hide all other symbols, such as templates of the standard library (weak symbols).
 strange=$(nm -DC --defined-only "$library" | awk '
     $2 != "A" && $3 !~ /^(mpm::|mpm_)/ { print }
     $2 != "A" && $0 !~ /@@MPM_0$/ { print }')
 [ -z "$strange" ] || fail "symbols that are not the interface:
 $strange"
-# Every function of the last release is still there. The names of those with networks contain the version of OpenCV.
+# Every function of the last release must exist, except functions whose names contain OpenCV's version.
 nm -D --defined-only "$library" | sed 's/.* //; s/@@.*//' >"$scratch/functions"
 find "$(dirname "$0")/../../mpm_layer/abi" -name '0.*.abi.gz' | sort -V | tail -n 1 | while IFS= read -r abi; do
     for function in $(gzip -dc "$abi" | sed -n "s/.*<elf-symbol name='\([^']*\)'.*/\1/p" | grep -v 'cv3dnn'); do

@@ -1,4 +1,4 @@
-# from_python.py LIBRARY MODEL: the layers under Debian's python3-opencv, chosen and read back through the C interface.
+# from_python.py LIBRARY MODEL: runs the layers with Debian's python3-opencv, through the C interface.
 import ctypes
 import sys
 
@@ -48,7 +48,7 @@ check(numpy.isfinite(merged).all() and not numpy.array_equal(merged, everything)
 check(numpy.array_equal(forward(b"1"), merged), "two forwards differ")
 check(numpy.array_equal(forward(b"none"), everything), "the schedule cannot be taken back")
 
-# Wrong values are rejected at once, or at the next forward if they depend on the network; never with a crash.
+# Wrong values must be rejected: at once or, if they depend on the network, at the next forward.
 check(mpm.mpm_set_blocks(b"two") == -1 and mpm.mpm_last_error(), "'two' is taken for a block")
 check(mpm.mpm_set_device(b"abacus") == -1 and mpm.mpm_last_error(), "'abacus' is taken for a device")
 check(mpm.mpm_report_map(5, None, 0) == -1, "a sixth image has a map")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# modules.sh BUILD PYTHON: wherever they are installed, Python finds the package and GStreamer finds the plugin: at once, or with
-# the variables that the installation prints. Both find the shipped model.
+# modules.sh BUILD PYTHON: installs into several prefixes. Python must find the package, and GStreamer the
+# plugin: at once, or with the variables that the installation prints. Both must find the shipped model.
 set -eu
 build=$1 python=$2
 scratch=$(mktemp -d)
@@ -13,7 +13,7 @@ fail() {
     exit 1
 }
 
-# put PREFIX COMPONENT...
+# put PREFIX COMPONENT...: installs the components.
 put() {
     to=$1
     shift
@@ -22,7 +22,7 @@ put() {
     done >"$scratch/log"
 }
 
-# Folders of the system: only compared with those that Python searches.
+# For prefixes of the system, only checks that Python searches the folder of the package.
 for prefix in /usr /usr/local; do
     export DESTDIR="$scratch/system"
     rm -rf "$DESTDIR"

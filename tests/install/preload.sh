@@ -1,6 +1,6 @@
 #!/bin/sh
-# preload.sh PROGRAM LIBRARY MODEL HxW: a program without any MPM code runs a merged model with the library preloaded, and
-# the environment selects the settings.
+# preload.sh PROGRAM LIBRARY MODEL HxW: a program without MPM code must run a converted model if LD_PRELOAD
+# loads the library. Environment variables select the settings.
 set -eu
 program=$1 library=$2 model=$3 size=$4
 
@@ -20,7 +20,7 @@ again=$(with MPM_BLOCKS=1 MPM_DEVICE=cpu MPM_PRECISION=f32) || fail "does not ru
 [ "$twice" != "$merged" ] || fail "a second merge changes nothing: $twice"
 [ "$again" = "$merged" ] || fail "two runs differ: $merged and $again"
 
-# refused SETTING WORD: a setting that is not possible is reported on a line with the word, without a crash.
+# refused SETTING WORD: the wrong setting must give a message with the word, and no crash.
 refused() {
     if said=$(with "$1" 2>&1); then fail "$1 is taken without a word"; fi
     printf '%s' "$said" | grep -q "plain: .*mpm: .*$2" || fail "$1: the message does not contain $2: $said"

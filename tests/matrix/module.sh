@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the module opencv_mpm inside of OpenCV, from the source packages of PyPI, runs its tests and the shipped model in Python:
+# Builds the module opencv_mpm inside OpenCV (sources from PyPI). Runs its tests, and the model in Python.
 #   tests/matrix/module.sh [4.14|5.0]... [-- CMAKE-OPTION...]
 # Needs PyPI, the packages of `./run build`, libpng-dev and zlib1g-dev, and half an hour on two cores for each version; builds are kept in
 # build/module.
@@ -14,7 +14,7 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
 done
 [ $# -eq 0 ] || shift
 
-# fetch RELEASE: the sources, in $work/opencv_python_headless-RELEASE.
+# fetch RELEASE: downloads the sources to $work/opencv_python_headless-RELEASE.
 fetch() {
     [ ! -e "$work/opencv_python_headless-$1/opencv" ] || return 0
     [ -e "$work/tools" ] || { python3 -m venv "$work/tools" && "$work/tools/bin/pip" install -q setuptools==65.5.0 scikit-build==0.19.1 wheel==0.48.0 Cython==3.3.1; }
@@ -22,7 +22,7 @@ fetch() {
     tar -xzf "$work/fetched/opencv_python_headless-$1.tar.gz" -C "$work"
 }
 
-# build RELEASE BUILD CMAKE-OPTION...: only what the module needs.
+# build RELEASE BUILD CMAKE-OPTION...: builds only the parts of OpenCV that the module needs.
 build() {
     source=$work/opencv_python_headless-$1/opencv folder=$2
     shift 2

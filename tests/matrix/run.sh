@@ -4,10 +4,10 @@
 #
 #   tests/matrix/run.sh [4.10|5.0]... [-- CTEST-OPTION...]      e.g. tests/matrix/run.sh 5.0 -- -R mpm_layer
 #
-# With MPM_EXPORTS_DIR (tests/models/onnx/make_exports.py) every export in it is also converted and run.
-# Needs root, debootstrap and a package mirror. The systems are made once, under build/roots or $MPM_ROOTS, and keep
-# their build folder and ccache between runs. They get a copy of the sources as they are when a run begins, so that the
-# tree may be edited meanwhile.
+# If MPM_EXPORTS_DIR is set (tests/models/onnx/make_exports.py), also converts and runs every export in this
+# folder. Needs root, debootstrap and a package mirror. The script makes each system once, under build/roots
+# or $MPM_ROOTS. A system keeps its build folder and ccache between runs. A run begins with a copy of the
+# sources, so the tree may be edited during the run.
 set -eu
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 roots=${MPM_ROOTS:-$tree/build/roots}
@@ -24,7 +24,7 @@ in_root() {
         DEBIAN_FRONTEND=noninteractive CCACHE_DIR=/ccache "$@"
 }
 
-# make_root SUITE: once; sid takes OpenCV itself from experimental.
+# make_root SUITE: makes the system if it does not exist. For sid, OpenCV comes from experimental.
 make_root() {
     root=$roots/$1
     if [ ! -e "$root/.bootstrapped" ] && ! in_root "$root" true 2>/dev/null; then
@@ -45,9 +45,9 @@ make_root() {
     in_root "$root" apt-get -q -y --no-install-recommends $from install libopencv-dev python3-opencv
 }
 
-# bring_tree ROOT: the sources and the fixtures beside them, as the tests expect them. A file that differs gets the
-# present time, not the file's: it may be older than the build of the file before. The mounts are gone with this
-# process's namespace.
+# bring_tree ROOT: copies the sources, and mounts the fixtures beside them, as the tests expect. A changed
+# file gets the present time instead of its own time, which may be before the last build. The mounts end with
+# this process's namespace.
 bring_tree() {
     rm -rf "$1/src/new"
     mkdir -p "$1/src/new" "$1/src/mpm" "$1/src/shared" "$1/build" "$1/ccache"
@@ -73,13 +73,13 @@ bring_tree() {
 }
 
 build() {
-    # GCC 16 reports overflows in OpenCV 5's headers that are none.
+    # GCC 16 wrongly reports overflows in OpenCV 5's headers.
     in_root "$1" cmake -S /src/mpm -B /build/mpm -G Ninja -Wno-dev -DCMAKE_BUILD_TYPE=Release \
         -DCMAKE_UNITY_BUILD=ON -DMPM_BUILD_TORCH=OFF -DMPM_BUILD_GUI=OFF -DCMAKE_CXX_FLAGS=-Wno-stringop-overflow &&
-        in_root "$1" cmake --build /build/mpm -j "${MPM_JOBS:-$(nproc)}" -- -k 0  # every error in a single run
+        in_root "$1" cmake --build /build/mpm -j "${MPM_JOBS:-$(nproc)}" -- -k 0  # reports all errors
 }
 
-# check ROOT ENGINE CTEST-OPTION...: in OpenCV 5, ENGINE overrides the program's choice.
+# check ROOT ENGINE CTEST-OPTION...: runs the tests. In OpenCV 5, ENGINE overrides the program's choice.
 check() {
     root=$1 engine=$2
     shift 2

@@ -65,10 +65,10 @@ TEST(Attention, EqualsScalarLoops) {
             checkAttention(tokens, size, tokens % 2 == 0 ? randomMatrix(1, tokens, 9) : cv::Mat());
     }
     for (int tokens : {239, 240, 241, 500})
-        checkAttention(tokens, 32, randomMatrix(1, tokens, 9));  // sizes around those of blocks of keys
+        checkAttention(tokens, 32, randomMatrix(1, tokens, 9));  // around multiples of a block of keys
 }
 
-/// Returns a bias for each key, each `step` higher than the previous.
+/// Returns a bias for each key. The bias rises by `step` from key to key.
 cv::Mat ramp(int tokens, float step) {
     cv::Mat bias(1, tokens, CV_32F);
     for (int k = 0; k < tokens; ++k)
@@ -76,8 +76,8 @@ cv::Mat ramp(int tokens, float step) {
     return bias;
 }
 
-// The kernel divides weights by exp(peak) and raises the peak in steps if scores exceed it. Tests slow and
-// fast rises, and falls.
+// The kernel divides weights by exp(peak). If scores exceed the peak, the kernel raises the peak in steps.
+// Scores here rise slowly, rise fast, or fall.
 TEST(Attention, ScoresThatClimb) {
     for (float step : {0.01f, 0.3f, 1.0f, 20.0f, -0.3f, -20.0f})
         checkAttention(500, 32, ramp(500, step));
@@ -151,7 +151,7 @@ struct HeadOperands {
     std::vector<Bf16Pair> queries, keys, values;
 };
 
-// Compares with the f32 kernel: results may differ only by the rounding to 8 bits.
+// Compares with the f32 kernel: results may differ only by rounding to bf16, which has 8 bits of precision.
 void checkAttentionBf16(int tokens, int size, const cv::Mat& bias) {
     const cv::Mat v = randomMatrix(tokens, size, 3);
     const HeadOperands head(randomMatrix(tokens, size, 1), randomMatrix(tokens, size, 2), v, bias);
@@ -159,7 +159,7 @@ void checkAttentionBf16(int tokens, int size, const cv::Mat& bias) {
         << tokens << " tokens, head of " << size;
 }
 
-// The other rows of a panel must not change the bits of a query, because they may belong to another image.
+// The other rows of a panel may belong to another image, so they must not change the bits of a result.
 void checkNeighbours(bool half) {
     const cv::Mat q = randomMatrix(100, 32, 1), k = randomMatrix(100, 32, 2, 2.0),
                   v = randomMatrix(100, 32, 3);
@@ -170,7 +170,7 @@ void checkNeighbours(bool half) {
                   noisy = HeadOperands(loud, k, v, {}).attend(half);
     EXPECT_EQ(cv::norm(quiet.row(5), noisy.row(5), cv::NORM_INF), 0);
     EXPECT_GT(cv::norm(quiet.row(6), noisy.row(6), cv::NORM_INF), 0);
-    // The last panel has few queries, so the kernel skips a part of it. The bits must still be the same.
+    // Queries 3 and 99 are equal. The panel of query 99 is incomplete, so the kernel skips a part of it.
     EXPECT_EQ(cv::norm(quiet.row(3), quiet.row(99), cv::NORM_INF), 0);
 }
 

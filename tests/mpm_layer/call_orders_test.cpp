@@ -1,6 +1,6 @@
-// A layer must give the right result for any order of calls. Calls each operator's functions in random order,
-// with inputs of several sizes, and compares with a new layer. This file is also compiled against a copy of
-// the interface of a future OpenCV (tests/support/coming).
+// A layer must give the right result for any order of calls. The test calls each layer's functions in random
+// order, with inputs of several sizes, and compares the results with those of a new layer. This file is also
+// compiled against a copy of the interface of a future OpenCV (tests/support/coming).
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -21,7 +21,7 @@ namespace {
 using dnn::Shape;
 using Mats = std::vector<cv::Mat>;
 
-// A layer, with the calls that a network makes.
+// Makes the calls that a network makes, on a single layer.
 class Driven {
 public:
     /// If `among`, passes constants as inputs, as engines with dynamic shapes do; otherwise as blobs.
@@ -108,7 +108,7 @@ bool sameBits(const Mats& a, const Mats& b) {
     return true;
 }
 
-// Makes up to six calls on a layer, then a forward.
+// Makes up to six random calls on a layer, then calls forward(). Every result must be the expected one.
 void anyOrder(const OperatorCase& one, bool among, const std::vector<Mats>& expected, std::mt19937& random) {
     const auto below = [&](size_t count) { return random() % count; };
     Driven layer(one, among);

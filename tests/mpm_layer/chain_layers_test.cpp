@@ -17,7 +17,7 @@ EncoderOptions sixBlocks() {
     return o;
 }
 
-/// Returns a model of consecutive segments. If `added` is not empty, it is added to the tokens in between.
+/// Returns a model of consecutive segments. The model adds `added` (if not empty) to the tokens between them.
 OnnxModel chainModel(const std::vector<EncoderCase>& segments, int batch, int tokens,
                      const cv::Mat& added = cv::Mat(), bool mapAsOutput = false) {
     const EncoderOptions& o = segments[0].options;
@@ -34,7 +34,7 @@ OnnxModel chainModel(const std::vector<EncoderCase>& segments, int batch, int to
         addEncoder(model, segments[s], inputs, outputs);
         x = outputs[0];
         if (s + 1 == segments.size() || added.empty()) continue;
-        // MpmArithmetic, because OpenCV 4.6's sum does not repeat an operand along the batch.
+        // Uses MpmArithmetic, because the sum of OpenCV 4.6 does not repeat an operand along the batch.
         model.node("MpmArithmetic", {x, "added"}, {"sum" + number}, "mpm");
         model.attribute("operation", std::string("add"));
         x = "sum" + number;
@@ -149,8 +149,8 @@ TEST_F(ChainTest, ASegmentWithoutMapStartsUnmerged) {
     EXPECT_LT(relativeError(imageOf(out, 0), toMatrix(expected, whole.options.dim())), 1e-5);
 }
 
-// The rows that ToMe returns are not sorted by representative. If the last map of a report is imposed, it
-// must still join the same tokens.
+// ToMe does not sort rows by representative. A second run with the last map of a report must still join the
+// same tokens.
 TEST_F(ChainTest, TheLastStageOfAReportJoinsTheSameTokens) {
     const EncoderCase whole = makeEncoder(sixBlocks());
     cv::dnn::Net net = load(chainModel(cutEncoder(whole, {2}), 1, 40));
@@ -276,8 +276,8 @@ TEST_F(ChainTest, AttributesThatDoNotFitAreRejected) {
     expectRejection([&] { made([](OnnxModel& m) { m.attribute("map_output", 2); }); }, "map_output");
 }
 
-// Without marks, networks have the same state. Here they are allocated in different threads, so a head must
-// not take the backbone of another thread.
+// Without the marks of readNet, networks of a thread share state. Networks of different threads do not, so a
+// head must not use the backbone of another thread.
 TEST(NetworkPlace, ThreadsAllocateApart) {
     EncoderConfig config = makeEncoder(sixBlocks()).config;
     NetworkPlace backbone("a"), head("b"), other("c");

@@ -75,7 +75,7 @@ struct Case {
 };
 
 struct Sum {
-    double value = 0, weights = 0, pixels = 0, both = 0;  // all but `value`: sums of absolute values
+    double value = 0, weights = 0, pixels = 0, both = 0;  // all except `value` are sums of absolute values
     int count = 0;
 };
 
@@ -100,7 +100,7 @@ inline Sum sumOf(const Case& c, int image, int out, int y, int x, bool rectified
     return sum;
 }
 
-// Returns a bound for the error of a sum, from the rounding of operands and of partial sums.
+// Returns an upper bound of the error that rounding of operands and of partial sums causes in a sum.
 inline double boundOf(const Case& c, int out, const Sum& sum, Precision precision) {
     const double rounding = sum.both * sum.count * 0x1p-23 + 1e-6;
     if (precision == Precision::BF16) return rounding + sum.both * 0x1p-7;

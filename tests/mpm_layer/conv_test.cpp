@@ -130,7 +130,7 @@ TEST(Convolution, KeepsWeightsThatLoseTooMuch) {
     EXPECT_EQ(precisionOf(Precision::I8), Precision::F32);
 }
 
-// The largest 3x3 convolutions of published heads have 3,840 channels, so products have a depth of 34,560.
+// The largest 3x3 convolutions of published heads have 3,840 channels: 3 * 3 * 3,840 = 34,560 terms in a sum.
 TEST(Convolution, MultipliesDeepKernelsInInt8) {
     std::mt19937 random(8);
     const Case c({1, 3840, 8, 1, {3, 3, 1, 1, 1, 1}, {3, 3, 1, 1, 1, 1}}, random);
@@ -161,7 +161,7 @@ TEST(Convolution, ExtremeValuesStayInRange) {
     }
 }
 
-// Multiplies columns as transposed convolutions do, in the precision of the left operand's rows.
+// Multiplies columns as transposed convolutions do. The precision of the left operand's rows must be used.
 TEST(ColumnProducts, AreInThePrecisionOfTheirRows) {
     std::mt19937 random(7);
     for (int n = 0; n < 300; ++n) {
@@ -291,7 +291,7 @@ TEST(ConvLayer, EnlargesItsInput) {
     }
 }
 
-// If the size of the images changes, the layer may need other packed weights, and packs them again.
+// If the size of the images changes, the layer may have to pack its weights again.
 TEST(ConvLayer, ChangesItsSize) {
     mpm::registerLayers();
     const cv::Mat weight = matOf({32, 32, 3, 3}, 2), small = matOf({1, 32, 8, 8}, 3),

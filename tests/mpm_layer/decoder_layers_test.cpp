@@ -64,7 +64,7 @@ TEST(MaskedSoftmax, NaNIsNotLost) {
 TEST(MaskedSoftmax, EqualsThePlainFormula) {
     unsigned seed = 0;
     for (const int keys : {1, 3, 7, 15, 16, 17, 31, 33, 64, 100, 1025}) {
-        for (const double share : {-2.0, 0.0, 2.0}) {  // decides how many keys are kept
+        for (const double share : {-2.0, 0.0, 2.0}) {  // added to the masks: decides how many keys are kept
             const int heads = 3, images = 2, queries = 9;
             const cv::Mat scores = randomBlob({images * heads, queries, keys}, ++seed, 3);
             cv::Mat masks = randomBlob({images, queries, keys}, ++seed);
@@ -292,7 +292,7 @@ void expectShared(const ShareCase& c) {
         int next = 0;
         for (int patch = 0; patch < patches; ++patch) {
             const int super = patch / c.columns / 2 * (c.columns / 2) + patch % c.columns / 2;
-            int before = 0;  // number of superpatches that share before this one
+            int before = 0;  // number of superpatches that come before `super`
             for (int s = 0; s < superpatches; ++s)
                 before += score(s) > score(super) || (score(s) == score(super) && s < super);
             const bool shares = before < c.shared;
@@ -322,13 +322,14 @@ TEST(Share, LowestSuperpatchWinsTiesAndNaNIsLast) {
     ShareCase c(1, 1, 4, 6, 3, 2, 7);
     c.policy.setTo(0.5);
     expectShared(c);
-    c.policy.ptr<float>()[6] = kNaN;  // superpatch 0
+    c.policy.ptr<float>()[6] = kNaN;  // the score of superpatch 0 becomes NaN
     const cv::Mat map = c.run()[1];
     const std::vector<float> firstRow(map.ptr<float>(), map.ptr<float>() + 6);
     EXPECT_EQ(firstRow, (std::vector<float>{0, 1, 2, 2, 3, 3}));
 }
 
-// With the map of MpmShare, an encoder computes and merges as with the shared tokens alone.
+// An encoder with all tokens and the map of MpmShare must give the results of an encoder that gets each
+// shared token once.
 TEST(Share, TheEncoderFollowsItsMap) {
     registerLayers();
     EncoderOptions o;

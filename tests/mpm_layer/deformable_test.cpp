@@ -162,8 +162,8 @@ cv::Mat plain(const Problem& p, const Inputs& in) {
     return out;
 }
 
-// The layer rounds places to float. Near 97, the error is up to 4e-6 pixels, and neighbouring pixels differ
-// by a few units, so a sample may differ by about 1e-5.
+// The layer rounds places to float. Near place 97 (the largest width), the error is up to 4e-6 pixels. The
+// values of neighbouring pixels differ by a few units, so a sample may differ by about 1e-5.
 constexpr double kTolerance = 3e-5;
 
 Problem randomProblem(std::mt19937& random) {
@@ -192,13 +192,13 @@ TEST(Deformable, EqualsThePlainFormula) {
         const float spread = round % 3 == 0 ? 0.5f : round % 3 == 1 ? 4.0f : 30.0f;
         const Inputs in = inputsOf(p, round, spread);
         const cv::Mat out = run(p, in), expected = plain(p, in);
-        // At least 1, because the expected output is zero if all samples are outside.
+        // `largest` is at least 1, because the expected output is zero if all samples are outside.
         const double largest = std::max(1.0, cv::norm(expected.reshape(1, 1), cv::NORM_INF));
         ASSERT_LE(cv::norm(out.reshape(1, 1), expected.reshape(1, 1), cv::NORM_INF), kTolerance * largest);
     }
 }
 
-// Widths of heads around the widths of vectors, and more samples than a vector has lanes.
+// Head sizes are around the widths of vectors. A query has up to 600 samples, more than a vector has lanes.
 TEST(Deformable, HeadsOfEveryWidth) {
     unsigned seed = 0;
     for (int headSize : {1, 3, 4, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 44, 48, 63, 64, 65, 130}) {
@@ -217,7 +217,7 @@ TEST(Deformable, HeadsOfEveryWidth) {
     }
 }
 
-// Two of the three heads are packed together, the third alone.
+// The layer packs two of the three heads together, and the third head alone.
 TEST(Deformable, OnTheLargestMapOfTheCheck) {
     Problem p;
     p.queries = 97 * 53;
@@ -288,12 +288,12 @@ TEST(Deformable, ReferencesFarOutsideCountAsZero) {
     for (float far : {3e38f, -3e38f, kInfinity, -kInfinity, std::nanf("")}) {
         Inputs in = inputsOf(p, 3, 1);
         in.reference.setTo(far);
-        in.offsets.setTo(-far);  // could cancel the infinite reference
+        in.offsets.setTo(-far);  // the sum with an infinite reference may be NaN
         EXPECT_EQ(cv::countNonZero(run(p, in).reshape(1, 1)), 0) << far;
     }
 }
 
-// A sample with weight 0 is far away or NaN. It must not change the other samples.
+// A sample with weight 0 whose place is far away or NaN must not change the result of the other samples.
 TEST(Deformable, ASampleOutsideChangesNoOther) {
     Problem p;
     p.queries = 20;

@@ -1,5 +1,5 @@
-// Wrong use of the layers inside cv::dnn is rejected with a message that names the mistake. The network still
-// works afterwards.
+// Layers inside cv::dnn reject wrong use with a message that names the mistake. Afterwards, the network still
+// works.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>

@@ -260,7 +260,7 @@ TEST_F(DnnTest, MergeThenRestore) {
         cv::dnn::Net net = load(model);
         EncoderOptions o;
         o.heads = 2, o.special = special;
-        for (unsigned seed = 0; seed < 6; ++seed) {  // the numbers of clusters rise and fall
+        for (unsigned seed = 0; seed < 6; ++seed) {  // the number of clusters rises and falls
             const cv::Mat batch = makeBatch(o, 2, 30, seed);
             const cv::Mat out = forward(net, batch);
             for (int i = 0; i < 2; ++i) {
@@ -273,7 +273,7 @@ TEST_F(DnnTest, MergeThenRestore) {
 
 TEST_F(DnnTest, MergeHandsOutMapAndCounts) {
     OnnxModel model = mergeRestoreModel(1, {"merged", "map", "counts"}, 2, 30, 16);
-    // The model outputs all three, because an engine may drop outputs of a layer that nothing uses.
+    // The three outputs of MpmMerge are outputs of the model, because an engine may drop unused outputs.
     model.output("merged", {2, -1, 16}).output("map", {2, 30}, true).output("counts", {2}, true);
     cv::dnn::Net net;
     try {

@@ -1,5 +1,5 @@
-// A suite of tests that compare the encoder with the scalar oracle. The test file of each device runs it in
-// the precisions that the file names with MPM_INSTANTIATE_ENCODER_SUITE.
+// A suite of tests that compare the encoder with the scalar oracle. Each device has a test file, which runs
+// the suite in the precisions that it passes to MPM_INSTANTIATE_ENCODER_SUITE.
 #pragma once
 
 #include <algorithm>
@@ -47,8 +47,8 @@ inline Ran run(const Target& target, const EncoderCase& encoder, const cv::Mat& 
     return runEncoder(encoder, input, on(target, change));
 }
 
-// Compares with the oracle. If all margins are large enough, the maps must be the oracle's. Otherwise, the
-// encoder's maps are imposed on the oracle, and only outputs are compared.
+// Compares with the oracle. If each token's two best similarities differ enough, the maps must equal the
+// oracle's. Otherwise, the oracle uses the encoder's maps, and the test compares only outputs.
 inline void expectOracle(const Target& target, const EncoderCase& encoder, const cv::Mat& batch,
                          const std::vector<double>& keyBias, const Ran& ran) {
     EXPECT_EQ(ran.report.device, target.device);
@@ -254,7 +254,8 @@ TEST_P(EncoderTest, ImposedMapsAreTaken) {
     EXPECT_THROW(run(GetParam(), encoder, batch, cv::Mat(), tooShort), cv::Exception);
 }
 
-// Reducers that a device leaves to the CPU, and options of mutual pairs, must give the clusters of the CPU.
+// Reducers that a device does not implement run on the CPU. These reducers, and the options of mutual pairs,
+// must give the same clusters as on the CPU.
 TEST_P(EncoderTest, MethodsReduceAsOnTheProcessor) {
     if (!GetParam().decidesAlike) GTEST_SKIP() << "rounds too much to decide alike";
     const EncoderOptions o = with([](auto& options) { options.schedule = {0, 1}; });

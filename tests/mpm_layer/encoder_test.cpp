@@ -20,13 +20,13 @@ namespace {
 const Target kF32{"F32", Device::Cpu, Precision::F32, 1e-4, true};
 const Target kBf16{"Bf16", Device::Cpu, Precision::BF16, 2e-2, false};
 
-// On x86 processors without VNNI, rows have only 7 bits. Steps, and so errors, are twice as large there.
+// On x86 processors without VNNI, rows are quantised to 7 bits instead of 8, so errors are twice as large.
 const Target kI8{"I8", Device::Cpu, Precision::I8, kernels::hasI8() ? 5e-2 : 1e-1, false};
 
 MPM_INSTANTIATE_ENCODER_SUITE(Cpu, kF32, kBf16, kI8);
 
-// The bits of an image depend neither on the batch nor on the threads. Images have different noise, so the
-// numbers of tokens left differ.
+// The bits of an image depend neither on the batch nor on the threads. The noise differs from image to image,
+// so after merging, images have different numbers of tokens.
 class CpuBits : public EncoderTest {};
 
 TEST_P(CpuBits, BatchEqualsSingles) {
@@ -150,7 +150,7 @@ TEST(Encoder, KeepsEarlyBlocksAndProjectionsOutOfInt8) {
     EXPECT_LT(none, some);
 }
 
-// Without `least`, rows are whole steps, so all of the error is that of the weights.
+// If `least` is not set, quantisation represents the rows exactly, so the whole error comes from the weights.
 TEST(Encoder, WeightsOfTwoBytesHaveSmallErrors) {
     constexpr int kRows = 37, kDepth = 75, kColumns = 50;
     cv::RNG rng(5);
@@ -184,9 +184,9 @@ TEST(Encoder, WeightsOfTwoBytesHaveSmallErrors) {
     }
 }
 
-// The numbers of tokens left change from image to image. In a second round over the same images, the encoder
-// must allocate no memory. On a single thread, because a thread of the pool allocates scratch memory when it
-// first gets work.
+// After merging, the number of tokens differs from image to image. In a second round over the same images,
+// the encoder must allocate no memory. The test uses a single thread, because a thread of the pool allocates
+// scratch memory when this thread first gets work.
 TEST(Encoder, AllocatesNothingOnceWarm) {
     EncoderOptions o = with([](auto& options) { options.schedule = {0, 1, 2}; });
     o.headSize = 64, o.imageTokens = 200;
@@ -266,9 +266,9 @@ TEST(WrongUse, OfEncoders) {
         "rotary");
 }
 
-// Together, chunks have all groups once, and no chunk exceeds the limit. The last chunks are the smallest if
-// chunks may be smaller than the limit and rows suffice for all threads; otherwise no two chunks differ by
-// more than a group.
+// Together, chunks have all groups once, and no chunk exceeds the limit. If chunks may be smaller than the
+// limit and there are enough rows for all threads, chunks become smaller towards the end. Otherwise, the
+// sizes of two chunks differ by at most a group.
 TEST(Chunks, HaveAllGroupsOnce) {
     for (const cpu::ChunkSize size :
          {cpu::ChunkSize{96, 24, 6}, {48, 12, 12}, {96, 96, 12}, {192, 192, 32}}) {

@@ -1,5 +1,5 @@
-// Convolutions of enlarged images: compares random shapes, in all precisions, with sums in f64 over images
-// that this file enlarges.
+// Convolutions of enlarged images: compares random shapes, in all precisions, with sums in f64. For the sums,
+// simple code in this file enlarges the images.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -18,7 +18,7 @@ using mpm::Precision;
 using mpm::cpu::EnlargedConvolution;
 using mpm::cpu::Enlarging;
 
-// The values of a line of `to` pixels between samples, with the weights of ONNX's Resize.
+// Enlarges a line of `from` samples to `to` pixels, as ONNX's Resize does. Returns the value of pixel `at`.
 double between(int from, int to, int at, bool alignCorners, const std::function<double(int)>& sample) {
     double place = alignCorners ? (to > 1 ? at * (from - 1.0) / (to - 1) : 0) : (at + 0.5) * from / to - 0.5;
     place = std::clamp(place, 0.0, from - 1.0);
@@ -43,7 +43,7 @@ Values enlarge(const Values& small, const ConvShape& shape, const Enlarging& fro
 
 struct EnlargedCase {
     Enlarging from;
-    Case large, absolute;  // after enlarging: the images, and their absolute values
+    Case large, absolute;  // the enlarged images, and their absolute values
     Values small;
 
     EnlargedCase(ConvShape shape, std::mt19937& random)

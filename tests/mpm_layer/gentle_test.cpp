@@ -1,5 +1,5 @@
-// Compares the options of mutual pairs (merging only a share of the pairs, comparing by keys) with plain
-// loops in f64.
+// Compares the options of the reducer `mpm` (merge only a share of the pairs, compare keys instead of tokens)
+// with plain loops in f64.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -203,7 +203,7 @@ TEST(Gentle, KeysAreThoseOfTheBlock) {
     }
 }
 
-/// The first stage merges before block 0: the tokens are the encoder's input.
+/// The first stage merges before block 0, so the keys are computed from the encoder's input.
 TEST(Gentle, PairsByTheKeysOfTheBlock) {
     for (const bool keyNorm : {false, true})
         for (const char* rope : {"", "half"}) {
@@ -217,7 +217,7 @@ TEST(Gentle, PairsByTheKeysOfTheBlock) {
         }
 }
 
-/// With by=last-keys, the stage before block 1 compares the keys of block 0, which come from the input.
+/// With by=last-keys, the stage before block 1 compares the keys that block 0 computed from the input.
 TEST(Gentle, LastKeysAreThoseOfTheBlockBefore) {
     for (const bool keyNorm : {false, true})
         for (const char* rope : {"", "interleaved", "half"}) {
@@ -298,7 +298,7 @@ TEST(Gentle, PairsBeforeTheMlpByTheKeysOfTheBlock) {
                   "before=attention; expected one of block, mlp");
 }
 
-/// Averages rows 0 and 2, of sizes 3 and 1, to a cluster; row 1 is the other cluster.
+/// Merges rows 0 and 2, which stand for 3 tokens and 1 token, to a cluster. Row 1 is the other cluster.
 cv::Mat merged(const cv::Mat& rows, Mean mean) {
     MergeMap map;
     map.ids = {0, 1, 0}, map.clusters = 2;

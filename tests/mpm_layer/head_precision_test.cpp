@@ -1,4 +1,4 @@
-// Operators that multiply after an encoder which runs in a lower precision.
+// Operators that multiply the output of an encoder that runs in a lower precision.
 #include <cmath>
 #include <cstring>
 
@@ -103,7 +103,8 @@ protected:
         });
     }
 
-    /// Returns "z", its product with a weight in the encoder's precision ("rows"), and in f32 ("kept").
+    /// Returns "z", the product of "z" and a weight in the encoder's precision ("rows"), and the same product
+    /// in f32 ("kept").
     std::vector<cv::Mat> rowsOf(const cv::Mat& tokens, Precision precision, bool selects) {
         std::vector<cv::String> names = {"z", "rows", "kept"};
         if (selects) names.push_back("best");

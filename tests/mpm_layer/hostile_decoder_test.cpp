@@ -1,4 +1,4 @@
-// As hostile_layers_test.cpp, for the operators of mask decoders and of token sharing: input that the
+// Like hostile_layers_test.cpp, but for the operators of mask decoders and of token sharing: input that the
 // converter never writes.
 #include "mpm_layer/hostile_fixture.hpp"
 
@@ -52,7 +52,7 @@ TEST(HostileDecoder, ConvolutionsFitTheirImages) {
     params.set("padding", listOf({0, 0, 0, 0}));
     params.set("dilation", listOf({65535, 1}));
     expectRefusal([&] { shapes(params, {x}, weight); }, "windows of");
-    // The windows fit into the padded image, but a band would have too many pixels.
+    // The dilated kernel fits into the padded image, but a band of rows would have too many pixels.
     params.set("padding", listOf({65535, 30000, 65535, 30000}));
     params.set("dilation", listOf({65535, 30001}));
     expectRefusal([&] { shapes(params, {{1, 6, 1, 1}}, weight); }, "cover too many pixels");

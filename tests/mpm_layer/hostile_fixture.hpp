@@ -1,4 +1,4 @@
-// Calls layers directly, because a network would pass only blobs of the declared shapes.
+// Calls layers directly, without a network, because a network passes only blobs of the declared shapes.
 #pragma once
 
 #include <limits>

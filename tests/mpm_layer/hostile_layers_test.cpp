@@ -1,6 +1,6 @@
 // Layers with input that the converter never writes: sizes that overflow, attributes that are not numbers,
-// empty weights, blobs of another type or shape than declared. Layers must reject it, and must not write
-// outside of an output.
+// empty weights, blobs of another type or shape than declared. Layers must reject such input, and must not
+// write outside of an output.
 #include <cmath>
 #include <functional>
 #include <limits>

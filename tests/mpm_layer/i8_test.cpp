@@ -23,8 +23,8 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 const int kI8Sizes[] = {1,  2,  3,  4,  5,  7,  8,  11,  12,  13,  15, 16,
                         17, 31, 32, 33, 47, 48, 49, 191, 192, 193, 257};
 
-/// Rows as quads. The memory after each row has noise, which must not change a result. If `least` is set, it
-/// is a lower bound of the values.
+/// Rows packed as quads. The memory after each row has noise, which must not change a result. `least`, if
+/// set, is a lower bound of the values.
 struct Quads {
     explicit Quads(const cv::Mat& rows, std::optional<float> least = std::nullopt)
         : stride(paddedStride(quadsOf(rows.cols))),
@@ -138,7 +138,7 @@ cv::Mat randomSigns(int rows, int columns, unsigned seed) {
     return signs;
 }
 
-/// Uses values that int8 represents exactly, so that a byte in the wrong place is not taken for rounding.
+/// Uses values that int8 represents exactly: a difference is a mistake, such as a byte in the wrong place.
 void checkWholeSteps(int rows, int depth, int columns) {
     const cv::Mat left = randomSigns(rows, depth, 1);
     cv::Mat right = randomMatrix(depth, columns, 2, 40.0);
@@ -173,8 +173,8 @@ TEST(I8Product, WholeStepsLoseNothing) {
     }
 }
 
-// If every value is a multiple of the step, sums must be exact at any length. Here all bytes are at their
-// limits, so 16-bit sums would saturate.
+// If every value is a multiple of the step, sums must be exact for any depth. Here, all bytes have the
+// largest value, so 16-bit sums would saturate.
 TEST(I8Product, SumsOfLargestBytesAreExact) {
     for (int depth : {4, 64, 1408, 6144, 60000}) {
         for (float sign : {1.0f, -1.0f}) {
@@ -241,7 +241,7 @@ TEST(I8Weights, WhatQuantisingLosesIsKnown) {
     EXPECT_LT(usual, 0.012);
     cv::Mat outlier = normal.clone();
     for (int n = 0; n < 192; ++n)
-        outlier.at<float>(n, n) = 50;  // so the step of this column is 50 / 127
+        outlier.at<float>(n, n) = 50;  // the step of this column becomes 50 / 127
     EXPECT_NEAR(lossOfI8(outlier.ptr<float>(), 192, 192, 192), 50 / 127.0 / std::sqrt(12.0), 0.01);
     EXPECT_EQ(lossOfI8(cv::Mat(4, 4, CV_32F, cv::Scalar(0)).ptr<float>(), 4, 4, 4), 0);
     outlier.at<float>(3, 3) = kNaN;

@@ -123,8 +123,8 @@ float roundedToBf16(float value) {
     return value;
 }
 
-// A product can write bf16 rows for the next product: they are the f32 output, rounded. GELU is precise
-// enough not to change the rounding.
+// A product can write bf16 rows for the next product. These rows must equal the f32 output, rounded to bf16.
+// GELU has a tolerance, because its errors may change the rounding.
 TEST(Product, PairsAreTheRoundedSums) {
     if (!hasBf16()) GTEST_SKIP() << "this processor multiplies no bf16";
     const int rows = 13, depth = 19;
@@ -180,7 +180,8 @@ TEST(Product, EveryActivation) {
     }
 }
 
-// Allocates buffers of all sizes, and frees and allocates some again. Each buffer must keep the content.
+// Allocates buffers of many sizes, then frees some of them and allocates them again. Each buffer must keep
+// the content.
 TEST(Buffer, BlocksDoNotOverlap) {
     std::vector<Buffer> buffers(120);
     std::vector<size_t> counts(buffers.size());
@@ -264,7 +265,7 @@ TEST(Rows, MeanOverHeadsHasTheBitsOfScalarSums) {
 }
 
 TEST(Rows, RotationHasTheBitsOfScalarSums) {
-    // Volatile, so that the compiler cannot join a product and a sum.
+    // The products are volatile, so that the compiler cannot fuse a product and a sum.
     const auto sum = [](float a, float c, float b, float s) {
         const volatile float along = a * c, across = b * s;
         return along + across;

@@ -9,7 +9,8 @@
 
 namespace mpm::test {
 
-/// Copies rows to memory that is padded to whole groups and begins one float after an aligned address.
+/// Copies rows to memory that begins one float after an aligned address. The memory has the extra rows that
+/// product() may read.
 class LeftOperand {
 public:
     LeftOperand(const cv::Mat& rows, size_t stride) : m_buffer(kernels::paddedSize(rows.rows, stride) + 1) {

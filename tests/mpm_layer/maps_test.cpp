@@ -53,7 +53,7 @@ TEST_P(Maps, SinglesGiveTheSameBitsAsNoMap) {
     }
 }
 
-// Tests queries before and class tokens after the image tokens, and maps with clusters of 1 to 50 tokens.
+// Image tokens have 7 tokens before them and 4 after them. Clusters of the maps have 1 to 50 tokens.
 TEST_P(Maps, EqualTheOracle) {
     EncoderOptions o = with([](auto& options) { options.schedule = {2}, options.rope = "interleaved"; });
     o.special = 7, o.trailing = 4, o.map = true, o.imageTokens = 640;
@@ -145,7 +145,7 @@ const std::vector<std::vector<int>>& cutsOfTwelve() {
     return kCuts;
 }
 
-// Cuts the encoder before, at and after the blocks that merge. The bits must not change.
+// Cuts the encoder into segments before, at and after the blocks that merge. The bits must not change.
 void expectSameBits(const Target& target, const EncoderOptions& o, const cv::Mat& batch) {
     const EncoderCase whole = makeEncoder(o);
     const auto control = std::make_shared<EncoderControl>(whole.config);
@@ -339,7 +339,7 @@ void expectRejection(const Body& body, const std::string& word) {
     }
 }
 
-// Creates the segments of a chain of 6 blocks, as if a network with these ranges of blocks were read.
+// Creates the segments of a chain of 6 blocks, as the reader of a network with these ranges of blocks does.
 void readChain(const std::vector<cv::Range>& ranges) {
     const EncoderCase whole = makeEncoder(small());
     std::list<NetworkPlace> places;

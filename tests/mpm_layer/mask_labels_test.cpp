@@ -33,7 +33,7 @@ Inputs inputsOf(const Problem& p, unsigned seed) {
 }
 
 struct Labels {
-    cv::Mat labels, scores;  // both in f32
+    cv::Mat labels, scores;  // CV_32F
 };
 
 Labels run(const Problem& p, const Inputs& in, bool sigmoidFirst, bool withScores = true) {
@@ -65,7 +65,7 @@ double position(int k, int from, int to) {
     return std::min(std::max((k + 0.5) * from / to - 0.5, 0.0), from - 1.0);
 }
 
-// Interpolates between the values of a plane of `rows` x `columns`; value(y, x) returns an element.
+// Interpolates a plane of p.rows x p.columns at the place (x, y); value(y, x) returns an element.
 template <class Value>
 double sample(const Problem& p, double y, double x, const Value& value) {
     const int y0 = static_cast<int>(y), x0 = static_cast<int>(x);

@@ -1,4 +1,4 @@
-// Checks each property of the method, compares with the scalar oracle, and tries extreme f32 values.
+// Tests merging: checks each property of the method, compares with the scalar oracle, tries extreme values.
 #include <algorithm>
 #include <limits>
 #include <random>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-// If two similarities differ by less, rounding may decide which is larger.
+// If two similarities differ by at most this value, rounding may decide which is larger.
 constexpr double kMargin = 1e-6;
 
 std::vector<int> ids(const cv::Mat& map) {
@@ -49,8 +49,8 @@ void checkShape(const cv::Mat& tokens, const Merged& merged, int special) {
         EXPECT_TRUE(sameBits(merged.tokens.row(s), tokens.row(s)));
 }
 
-// If the oracle's two best similarities are not nearly equal (margin), partners must equal the oracle's. If
-// all partners are equal, means must be equal, too.
+// Each token's partner must equal the oracle's, unless the two best similarities of a token in question are
+// nearly equal. Means must equal the oracle's means for the same map.
 void checkAgainstOracle(const cv::Mat& tokens, const Merged& merged, int special) {
     const Rows rows = toRows(tokens.rowRange(special, tokens.rows));
     const OracleMerge expected = oracleMerge(rows);
@@ -217,7 +217,7 @@ TEST(Merge, TokensThatAreNotFinitePassThrough) {
             const std::vector<int> map = ids(merged.map);
             EXPECT_EQ(std::count(map.begin(), map.end(), map[at]), 1);
             EXPECT_TRUE(sameBits(merged.tokens.row(map[at]), tokens.row(at)));
-            // The other tokens must pair as they would without this token.
+            // The other tokens must pair as they do without token `at`.
             cv::Mat rest;
             std::vector<cv::Mat> parts;
             if (at > 0) parts.push_back(tokens.rowRange(0, at));

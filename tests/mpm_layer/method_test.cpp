@@ -22,13 +22,13 @@ protected:
         return load(encoderModel(makeEncoder(with(method)), 1, 40));
     }
 
-    /// Runs a forward, and returns the map. The handle sets nothing.
+    /// Runs a forward and returns the map. Sets no method.
     cv::Mat map(cv::dnn::Net& net) {
         forward(net, m_batch);
         return mpm::encoder(net).report().images.at(0).map;
     }
 
-    /// Returns the map if setMethod chooses the method, for a file without the attribute.
+    /// Returns the map of a model file without a method, after setMethod(method).
     cv::Mat mapBy(const std::string& method) {
         cv::dnn::Net net = netWith("");
         Encoder handle = mpm::encoder(net);

@@ -1,5 +1,5 @@
-// Compares the search for the most similar token, which uses a screen, with products of all pairs in f64.
-// Checks the bounds of the screen.
+// Compares the search for the most similar token with products of all pairs in f64. The search excludes most
+// pairs by a bound of their similarity (the screen), which this file also checks.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -62,8 +62,8 @@ void checkRows(const cv::Mat& tokens, const std::vector<int>& nearest, int step)
             << "row " << i << " of " << tokens.rows << " x " << tokens.cols;
 }
 
-/// Checks the nearest tokens. Few narrow rows are compared without a screen. So if there are few tokens, also
-/// passes narrower and wider tokens in the same call.
+/// Checks the nearest tokens. The search uses no screen for few narrow rows. So if there are few tokens, the
+/// same call also searches narrower and wider tokens.
 void checkEveryRow(const cv::Mat& tokens, int step = 1) {
     if (tokens.rows > 500) return checkRows(tokens, nearestNeighbours({viewOf(tokens)})[0], step);
     const cv::Mat narrow = tokens.colRange(0, std::min(tokens.cols, 64));
@@ -86,12 +86,12 @@ TEST(Nearest, EqualsProductsInDoublesForAnySize) {
 }
 
 TEST(Nearest, SpreadsFromOneToNothing) {
-    // Tokens around a single direction: at 1e-7 and below, f32 rounds most of their differences away.
+    // Tokens are close to a single direction. At a spread of 1e-7 or less, rounding removes most differences.
     const cv::Mat centre = randomMatrix(1, 192, 3);
     for (double spread : {1.0, 1e-2, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-12}) {
         cv::Mat tokens = randomMatrix(400, 192, 4, spread) + cv::repeat(centre, 400, 1);
         checkEveryRow(tokens);
-        // A distant token moves the mean, so the differences of the other tokens from the mean become
+        // A few distant tokens move the mean. The differences of all other tokens from the mean then become
         // similar.
         tokens.row(17) *= -1;
         randomMatrix(1, 192, 5).copyTo(tokens.row(18));
@@ -153,7 +153,7 @@ TEST(Nearest, ManyTokens) {
 }
 
 TEST(Nearest, OneHugeElement) {
-    // A single large element determines the step of a row in words, so the other elements are rounded.
+    // The largest element of a row determines the quantisation step, so the other elements become imprecise.
     cv::Mat tokens = randomMatrix(200, 192, 13);
     for (int i = 0; i < tokens.rows; ++i)
         tokens.at<float>(i, i % 3) += 1000;
@@ -233,8 +233,8 @@ struct Pair {
     long double similarity;
 };
 
-/// Rows around a point, spread widely in a few directions and less in all others. In some rounds, some rows
-/// are scaled, outliers or copies of other rows.
+/// Returns rows around a point, spread widely in a few directions and less in all others. In some rounds, a
+/// row is scaled, is an outlier, or is a copy of another row.
 cv::Mat spreadRows(int count, int width, int round) {
     std::mt19937 random(round);
     const auto uniform = [&](double low, double high) {
@@ -256,7 +256,7 @@ cv::Mat spreadRows(int count, int width, int round) {
 TEST(Screen, LeadsOfPartsAreThoseOfTheWhole) {
     std::mt19937 random(1);
     for (int count : {1, 5, 16, 33}) {
-        std::vector<std::vector<std::pair<float, int>>> found(count);  // by row: value, column
+        std::vector<std::vector<std::pair<float, int>>> found(count);  // by row: pairs of value and column
         kernels::Leads leads(count);
         for (int part = 0; part < 6; ++part) {
             const int first = static_cast<int>(random() % count);
@@ -293,7 +293,7 @@ TEST(Screen, NeverBelowTheSimilarityAndNeverMuchAbove) {
     for (int round = 0; round < 3000; ++round) {
         const int width = round % 50 == 0 ? 40 * (round / 50) + 1 : round % 200 + 1;
         const cv::Mat rows = spreadRows(30, width, round);
-        // The basis may come from other rows, because the bound holds with any basis.
+        // In odd rounds, the basis comes from other rows: the bound must hold with any basis.
         const Basis basis(viewOf(rows.rowRange(round % 2 == 0 ? 2 : 20, 30)));
         for (const bool words : {false, true}) {
             if (words && !kernels::screensWords(width)) continue;
@@ -327,8 +327,8 @@ TEST(Screen, DecidesFewRowsExactly) {
     const NearestCounts after = nearestCounts();
     EXPECT_EQ(after.rows - before.rows, 1024);
     EXPECT_LT(after.decided - before.decided, 100);
-    // These tokens imitate an image with differences only in colour. They vary in few directions, so many
-    // tokens have a very similar nearest token.
+    // These tokens imitate an image with differences only in colour. The tokens vary in few directions, so
+    // for many of them, the nearest token is very similar.
     const cv::Mat colours = randomTokens(1024, 3, 17) * randomMatrix(3, 192, 18) +
                             cv::repeat(randomMatrix(1, 192, 19, 3), 1024, 1) +
                             randomMatrix(1024, 192, 20, 1e-3);

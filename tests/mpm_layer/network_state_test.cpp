@@ -205,7 +205,7 @@ TEST_P(Networks, ADecoderBeforeItsBackboneFollowsNoOtherNetwork) {
 TEST_P(Networks, ADecoderBeforeABackboneThatReusesComputesAllRows) {
     cv::dnn::Net net = read(decoderBeforeBackbone()), whole = read(decoderBeforeBackbone());
     Reuse reuse = exactReuse();
-    reuse.refresh = 1;  // every token in every frame
+    reuse.refresh = 1;  // computes every token in every frame
     mpm::encoder(net).setReuse(reuse);
     mpm::encoder(whole).setSchedule({});
     std::mt19937 random(3);
@@ -324,8 +324,8 @@ TEST_P(Networks, AChainThatIsUnfinishedDisturbsNoLaterNetwork) {
     }
 }
 
-// In OpenCV 5's new engine, each layer has a pointer to the network, and is allocated just before it runs.
-// The pointer must tell networks apart.
+// In OpenCV 5's new engine, each layer has a pointer to the network. This pointer must tell layers of
+// different networks apart.
 TEST(NetworkPlace, ThePointerOfTheNewEngineTellsNetworksApart) {
     const int networks[2] = {};
     const void* engines[2] = {};  // set after all layers are created
@@ -353,14 +353,14 @@ TEST(NetworkPlace, ThePointerOfTheNewEngineTellsNetworksApart) {
     }
 }
 
-// A network that reuses and a network without a backbone alternate at random. Each must give the same bits as
+// A network with reuse and a network without a backbone run in random turns. Each must give the same bits as
 // in a process without the other network.
 TEST_P(Networks, TwoNetworksAlternate) {
     struct Stream {
-        std::unique_ptr<cv::dnn::Net> net, alone;  ///< `alone` lives in a thread that runs no other network
+        std::unique_ptr<cv::dnn::Net> net, alone;  ///< `alone` runs in separate threads
         cv::Mat frame;
     };
-    // The network `alone` runs in a separate thread, as in a separate process.
+    // The network `alone` runs in a new thread, in which other networks have no effect.
     const auto step = [&](bool reusing, Stream& stream, bool anew) {
         const auto make = [&] {
             return std::make_unique<cv::dnn::Net>(reusing ? readReusing() : read(decoderAlone()));

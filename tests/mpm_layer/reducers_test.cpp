@@ -32,8 +32,9 @@ StageContext contextOf(const cv::Mat& tokens, int special, int block, int stage,
     return context;
 }
 
-// ToMe as published: each token at an even position has an edge to the most similar token at an odd position
-// (counting special tokens). The `edges` best edges merge. Unmerged sources get the first ids, then targets.
+// ToMe as published: each source (a token at an even position, counting special tokens) has an edge to the
+// most similar target (odd position). The `edges` best edges merge. Unmerged sources get the first ids, then
+// targets.
 std::vector<int> plainBipartite(const Rows& image, int special, int edges) {
     struct Edge {
         double similarity;
@@ -185,7 +186,7 @@ TEST(LocalPairs, LookNoFurtherThanTheWindow) {
             StageContext context = contextOf(tokens, 0, 2, 0, grid);
             const MergeMap first = reducer->reduce({context}).front();
             EXPECT_EQ(first.ids, plainLocal(toRows(tokens), places, window)) << window;
-            // After a merge, a row has the position of the cluster's representative.
+            // After a merge, each row has the position of its cluster's representative.
             const cv::Mat left = randomTokens(first.clusters, 37, seed + 10);
             std::vector<cv::Point> leftPlaces(first.clusters, {-1, -1});
             for (int i = 0; i < grid.area(); ++i)

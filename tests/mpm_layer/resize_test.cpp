@@ -48,7 +48,8 @@ cv::Mat run(const Shape& s, bool argmax, bool alignCorners, const cv::Mat& input
     return floats;
 }
 
-/// If both samples are the same infinity, or the second sample has weight 0, the result must not become NaN.
+/// If both samples are the same infinity, or an infinite second sample has weight 0, the result must not be
+/// NaN.
 TEST(Resize, InfiniteScoresStay) {
     const float inf = std::numeric_limits<float>::infinity();
     const Shape same{1, 1, 1, 3, 1, 3}, wider{1, 1, 1, 2, 1, 8}, taller{1, 1, 2, 1, 8, 1};
@@ -76,7 +77,7 @@ TEST(Resize, LabelsBetweenInfiniteScores) {
 // The result is infinite if and only if an infinite sample has a weight above 0.
 TEST(Resize, InfiniteScoresReachWhatTheyWeigh) {
     const float inf = std::numeric_limits<float>::infinity();
-    for (const int to : {6, 40}) {  // a vector holds several samples, or a part of one
+    for (const int to : {6, 40}) {  // pixels of a vector are between several samples, or between the same two
         for (const bool down : {false, true}) {
             for (const auto& [first, last] :
                  {std::pair(5.f, -inf), {-inf, 5.f}, {inf, 1.f}, {1.f, inf}, {inf, -inf}}) {

@@ -51,7 +51,7 @@ double meanShare(Camera& camera, Scene& scene, int frames, float noise) {
     return sum / frames;
 }
 
-// Each step of the fade is too small to count as change, so only the refresh computes the tokens.
+// Each step of the fade is too small to count as a change, so tokens are computed only because of `refresh`.
 TEST(ReuseAdversary, ASlowFadeIsCaughtWithinRefreshFrames) {
     Scene scene;
     const EncoderCase encoder = scene.encoder();
@@ -168,8 +168,8 @@ TEST(ReuseAdversary, NoiseThatGrowsSlowlyIsFollowed) {
     EXPECT_LT(most, 0.08) << "3.3 percent are refreshed";
 }
 
-// If the noise suddenly becomes 4 times as large, it counts as change for some frames. A decrease is accepted
-// at once.
+// If the noise suddenly becomes 4 times as large, the new noise counts as a change for some frames. A
+// decrease changes the estimate of the noise at once.
 TEST(ReuseAdversary, NoiseThatJumpsIsLearned) {
     Scene scene;
     Camera camera(scene.encoder(), Reuse());
@@ -187,7 +187,7 @@ TEST(ReuseAdversary, NoiseThatJumpsIsLearned) {
     EXPECT_EQ(camera.reuse().reasons.at<uchar>(50), static_cast<uchar>(ReuseReason::Changed));
 }
 
-// Repeated frames have no differences. The estimate of the camera's noise must not become 0.
+// Repeated frames do not differ. This must not reduce the estimate of the camera's noise to 0.
 TEST(ReuseAdversary, FramesThatComeTwiceDoNotHideTheNoise) {
     Scene scene;
     Camera camera(scene.encoder(), Reuse());

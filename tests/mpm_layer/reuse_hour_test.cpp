@@ -1,5 +1,5 @@
-// An hour of a fixed camera at 5 frames a second, while it grows dark: memory must not grow, and no output
-// may become stale.
+// Simulates an hour of a fixed camera at 5 frames a second, in which the scene becomes dark. Memory must not
+// grow, and no output may become stale.
 #include <cmath>
 
 #include "base/memory_use.hpp"

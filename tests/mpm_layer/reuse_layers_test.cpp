@@ -44,8 +44,8 @@ protected:
         return model;
     }
 
-    /// Returns options with which every frame computes all tokens but is not full: the bits must be those of
-    /// a full forward.
+    /// Returns options that compute all tokens in every frame, although only the first frame is full. The
+    /// bits must be those of a full forward.
     static Reuse everyToken() {
         Reuse reuse;
         reuse.exact = true;
@@ -158,7 +158,8 @@ TEST_F(ReuseLayers, ADecoderThatMissesFramesCatchesUp) {
     EXPECT_TRUE(sameBits(forward(again, image), forward(plain, image)));
 }
 
-// The file has defaults for options that are not set when reuse is turned on. The file never turns reuse on.
+// The model file has defaults for options of reuse, used if reuse is turned on without these options. The
+// file alone does not turn reuse on.
 TEST_F(ReuseLayers, TheModelFileHasTheDefaults) {
     OnnxModel made = model(1);
     made.metadata("mpm.reuse", "\"refresh=3,full=0.5\"");
@@ -175,7 +176,8 @@ TEST_F(ReuseLayers, TheModelFileHasTheDefaults) {
     const int sizes[] = {1, 3, kRows * kPatch, kColumns * kPatch};
     cv::Mat image(4, sizes, CV_32F);
     cv::randu(image, -1, 1);
-    // Returns the largest age of a token in eight equal frames, which is `refresh` - 1; -1 without reuse.
+    // Runs eight equal frames. Returns the largest age of a token, which is `refresh` - 1; -1 if reuse is
+    // off.
     const auto oldest = [&] {
         double most = -1;
         for (int f = 0; f < 8; ++f) {
@@ -203,8 +205,7 @@ TEST_F(ReuseLayers, TheModelFileHasTheDefaults) {
     EXPECT_EQ(oldest(), -1);
 }
 
-// A network without reuse keeps no values. A network with reuse and a network without do not affect each
-// other.
+// A network with reuse and a network without reuse, run in turns, do not affect each other.
 TEST_F(ReuseLayers, NetworksTakeTurns) {
     const OnnxModel made = model(1);
     cv::dnn::Net again = load(made), plain = load(made), expected = load(made);
@@ -230,7 +231,7 @@ TEST(RowMemory, RestsWhileMostRowsDiffer) {
     constexpr int kCount = 20, kWidth = 6;
     RowMemory memory;
     cv::Mat rows = randomMatrix(kCount, kWidth, 3);
-    // Runs `frames` forwards that each change `changing` rows. Returns how many of them compared rows.
+    // Runs `frames` forwards, each with `changing` rows changed. Returns how many forwards compared rows.
     const auto compared = [&](int frames, int changing) {
         int count = 0;
         for (int f = 0; f < frames; ++f) {

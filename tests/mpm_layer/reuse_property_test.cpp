@@ -17,8 +17,8 @@ private:
     std::mt19937 m_random;
 };
 
-// Sets a random grid of windows; some windows are padded. The grid has at least 20 tokens, because with fewer
-// tokens a frame would often have no change.
+// Sets a random grid of windows, of which some are padded. The grid has at least 20 tokens. With fewer
+// tokens, a frame would often have no change.
 void divideAtRandom(EncoderOptions& o, Dice& dice) {
     do {
         o.window = {1 + dice.below(7), 1 + dice.below(7)};
@@ -70,7 +70,7 @@ cv::Mat nextFrame(const EncoderOptions& o, const cv::Mat& frame, Dice& dice) {
     return changed(frame, o.specialRows(), some, static_cast<unsigned>(dice.below(1 << 30)));
 }
 
-// Tracks with simple code which rows must be computed.
+// Computes with simple code which rows the encoder must compute, and compares with the report.
 class Ledger {
 public:
     Ledger(const EncoderOptions& o, const Reuse& reuse) : m_options(o), m_reuse(reuse) {}
@@ -175,8 +175,8 @@ struct Stream {
     ReuseReport report;
 };
 
-// There are 1 to 9 streams. Each forward has some of them, in any order. The result of each stream must be
-// that of the stream alone.
+// There are 1 to 9 streams. The batch of each forward has some of the streams, in random order. The result of
+// a stream must be the same as without other streams.
 TEST(ReuseProperty, StreamsDoNotDependOnTheirBatch) {
     const int threads = cv::getNumThreads();
     for (unsigned seed = 100; seed < 136 && !testing::Test::HasFailure(); ++seed) {
@@ -231,8 +231,8 @@ TEST(ReuseProperty, StreamsDoNotDependOnTheirBatch) {
     cv::setNumThreads(threads);
 }
 
-// Compares outputs `seen` before the first global block with those of a full forward. Skips windows with
-// changed tokens.
+// Compares the output `seen` of a block before the first global block with that of a full forward (`whole`).
+// Skips the windows in `touched`, which have changed tokens.
 void expectUntouchedWindows(const EncoderOptions& o, const cv::Mat& seen, const cv::Mat& whole,
                             const std::set<int>& touched) {
     const int across = (o.grid.width + o.window.width - 1) / o.window.width;

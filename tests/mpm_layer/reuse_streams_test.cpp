@@ -14,7 +14,8 @@ TEST(Reuse, TheSameFramesGiveTheSameBitsInAnyBatchAndForAnyThreads) {
     const EncoderCase encoder = makeEncoder(o);
     Reuse reuse = exactly(6, 0.3);
     constexpr int kFrames = 24, kImages = 5;
-    // The higher i, the more of stream i changes: some streams stay partial, some become full and suspended.
+    // In stream i, more tokens change for larger i: some streams stay partial, some become full and
+    // suspended.
     std::vector<std::vector<cv::Mat>> frames(kImages);
     for (int i = 0; i < kImages; ++i) {
         frames[i].push_back(makeBatch(o, 1, kTokens, 40 + i));
@@ -159,8 +160,8 @@ TEST(Reuse, AChainComputesTheBitsOfOneEncoder) {
     }
 }
 
-// More tokens change between the segments than before the first. The reported drift must be that of the
-// chain's output.
+// Between the segments, more tokens change than before the first segment. The reported drift must be that of
+// the chain's output.
 TEST(Reuse, TheDriftOfAChainIsThatOfItsOutput) {
     const EncoderOptions o = options([](auto& p) { p.blocks = 4; });
     ChainRun chain(makeEncoder(o), {2}, [](Settings& s) {
@@ -193,7 +194,7 @@ TEST(Reuse, TheDriftOfAChainIsThatOfItsOutput) {
     EXPECT_GT(most, 1e-3);
 }
 
-// No engine allocates the operators of the C interface. Only marks show which operators form a network.
+// Without an engine of OpenCV, only marks (mpm_begin_network) show which operators form a network.
 TEST(Reuse, ADecoderFollowsOnlyIfItsNetworkIsCertain) {
     EncoderOptions o = options(), after = options([](auto&p) { p.blocks = 2, p.seed = 9, p.schedule = {}; });
     const EncoderCase encoder = makeEncoder(o);
@@ -208,7 +209,7 @@ TEST(Reuse, ADecoderFollowsOnlyIfItsNetworkIsCertain) {
         second.see(first.see(next)[0]);
         EXPECT_EQ(first.state(), ReuseState::Partial);
         EXPECT_EQ(second.state(), marked ? ReuseState::Partial : ReuseState::Off);
-        second.see(next);  // without running the encoder before
+        second.see(next);  // the backbone did not run before
         EXPECT_EQ(second.state(), ReuseState::Off);
     }
 }
@@ -219,7 +220,7 @@ double residentMb() {
 }
 
 // The sizes are those of the shipped model: 1,200 tokens of a ViT-Tiny with 12 blocks, then 2 blocks of a
-// mask decoder. Measures the growth of the process, which includes alignment and unused parts of allocations.
+// mask decoder. Measures the growth of the process, which includes alignment and unused memory.
 TEST(Reuse, AStreamOfRealWidthsKeepsItsBarOfMemory) {
     EncoderOptions o = options([](auto& p) { p.blocks = 12, p.heads = 3, p.headSize = 64, p.hidden = 64; });
     o.imageTokens = 1200;

@@ -208,9 +208,9 @@ TEST(Reuse, TokensThatStopChangingAreComputedAgainSoonAndThenRarely) {
     for (int f = 0; f < 20; ++f)
         camera.see(frame);
     std::vector<int> again(kTokens),
-        soon(kTokens);  // `again` counts refreshes of each token from frame 6 on, `soon` until frame 13
+        soon(kTokens);  // refreshes of each token: `again` from frame 6 on, `soon` in frames 6 to 13
     for (int f = 0; f < 30; ++f) {
-        // Four tokens change for six frames. Other tokens take turns, so that in each frame a token stops.
+        // Tokens 50 to 53 change in six frames. Two of tokens 0 to 3 change in each frame, in turns.
         frame =
             changed(frame, o.special, f < 6 ? std::vector<int>{50, 51, 52, 53} : std::vector<int>{}, 100 + f);
         frame = changed(frame, o.special, {f % 2, 2 + f % 2}, 200 + f);
@@ -229,7 +229,7 @@ TEST(Reuse, TokensThatStopChangingAreComputedAgainSoonAndThenRarely) {
               *std::max_element(again.begin() + 10, again.begin() + 50));
 }
 
-// Still tokens are computed once in `refresh` frames, and not more often if other tokens change.
+// Tokens that do not change are computed once in `refresh` frames, not more often, even if others change.
 TEST(Reuse, TokensThatChangeTakeNoTurnOfTheOthers) {
     constexpr int kRefresh = 12, kMoving = 24, kFrames = 120;
     const EncoderOptions o = options();
@@ -269,7 +269,7 @@ TEST(Reuse, AfterMuchChangedHalfOfTheRestIsComputedAgain) {
     EXPECT_EQ(camera.reuse().recomputed, 0.5);
 }
 
-// Uniform noise does not count as a change, but a token that differs by more than the noise does.
+// Uniform noise does not count as a change. A token that differs by more than the noise has changed.
 TEST(Reuse, NoiseIsEstimatedAndObjectsAreSeenThroughIt) {
     const EncoderOptions o =
         options([](auto& p) { p.special = 1, p.heads = 3, p.headSize = 32, p.hidden = 64; });

@@ -126,7 +126,7 @@ TEST(SmallLayers, RmsNormKeepsTheMean) {
     }
 }
 
-// Rows and columns of the window (stride), of the kernel and of the padding.
+// Six numbers: rows and columns of the window (stride), of the kernel, and of the padding.
 using Upscaling = std::array<int, 6>;
 
 cv::dnn::LayerParams paramsOf(const Upscaling& one) {
@@ -259,7 +259,7 @@ cv::dnn::LayerParams inOrder(const std::vector<int>& order) {
     return params;
 }
 
-// Sizes around 16 elements, axes of size 1, and axes that stay next to each other.
+// Sizes are around multiples of 16. Some axes have size 1, and some orders keep neighbouring axes together.
 TEST(SmallLayers, TransposeMovesEveryElement) {
     for (const std::vector<int>& sizes : {std::vector<int>{5, 7},
                                           {16, 33},

@@ -42,7 +42,7 @@ struct ByteRows {
             scales[r] = packQuads(left.ptr<float>(r), left.cols, rows.data() + r * stride);
     }
 
-    /// `output`: the address and the stride of floats, or PairRows.
+    /// Writes the product to `output`: address and stride of floats, or PairRows.
     template <class... Output>
     void multiply(const cv::Mat& right, const Epilogue& epilogue, const Output&... output) const {
         const PackedWeightsI8 weights(right.ptr<float>(), right.cols, right.rows, right.cols);
@@ -73,8 +73,8 @@ TEST(Tiles, MultiplyBytesWhereTheDepthIsWhole) {
     EXPECT_EQ(tilesInI8(1024), 2 * 3 * 4 * 16) << "more than one pass";
 }
 
-// A product in int8 can write pairs of bf16: they are the f32 output, rounded. GELU is less precise, but
-// precise enough for bf16.
+// A product in int8 can write pairs of bf16. These pairs must equal the f32 output, rounded to bf16. GELU has
+// a tolerance, because its errors may change the rounding.
 TEST(Tiles, PairsAreTheRoundedSumsOfBytes) {
     if (!hasI8() || !hasBf16()) GTEST_SKIP() << "tiles are used where VNNI and bf16 are";
     const int depth = 192;
@@ -142,7 +142,7 @@ TEST(Tiles, AttentionTakesValuesAsColumns) {
     EXPECT_FALSE(takesValuesAsColumns(80));
 }
 
-/// Returns the number of bf16 tile products of an encoder in int8: those of attention.
+/// Returns the number of bf16 tile products of an encoder in int8. Only attention has such products.
 long pairTilesInI8(int headSize) {
     EncoderOptions options;
     options.blocks = 1, options.heads = 2, options.headSize = headSize, options.hidden = 64;
@@ -164,7 +164,7 @@ long pairTilesInI8(int headSize) {
 
 TEST(Tiles, AttentionOfAnInt8EncoderIsInBf16) {
     if (!hasI8() || !hasBf16()) GTEST_SKIP() << "tiles are used where VNNI and bf16 are";
-    // 2 heads, 2 panels of queries, 2 blocks of keys; scores and values have as many products of tiles.
+    // 2 heads, 2 panels of queries, 2 blocks of keys; 8 products of tiles for scores and 8 for values.
     EXPECT_EQ(pairTilesInI8(64), 2 * 2 * 2 * (4 * 2 + 4 * 2));
     EXPECT_EQ(pairTilesInI8(40), 0) << "no whole tiles";
 }

@@ -36,7 +36,7 @@ struct TorchMerge {
     std::vector<int> found;  ///< the map from the tokens' pairs
     std::vector<int> map;    ///< `found`, or the imposed map
     int clusters = 0;
-    double margin = 0;  ///< least difference, over all tokens, of the two best similarities of a token
+    double margin = 0;  ///< difference of a token's two best similarities; smallest over all tokens
 };
 
 inline TorchMerge torchMerge(const Tensor& tokens) {
@@ -72,8 +72,8 @@ public:
         std::vector<TorchMerge> merges;
     };
 
-    /// Runs an image [E+N, D]. `imposed` has maps that replace those of some stages. Before the blocks that
-    /// are keys of `injected`, tokens are restored, the values added, and the sums merged again.
+    /// Runs an image [E+N, D]. `imposed` has maps by stage, which replace the stages' maps. `injected` has
+    /// values by block: before a block, tokens are restored, values are added, and the sums are merged.
     Output run(Tensor x, Tensor bias, const std::map<int, std::vector<int>>& imposed,
                const std::map<int, Tensor>& injected = {}) const {
         const int special = m_config.specialTokens;
@@ -123,8 +123,8 @@ private:
         return torch::cat({x.slice(0, 0, special), torchMean(x.slice(0, special), map, clusters)});
     }
 
-    // Returns each cluster's mean over the encoder's input tokens. A mean over the clusters of the previous
-    // stage would differ.
+    // Returns the mean bias of each cluster. Every input token of the encoder counts once, so the result
+    // differs from the mean over the clusters of the previous stage.
     Tensor meanBias(const Tensor& bias, const Tensor& composed, int clusters) const {
         const int special = m_config.specialTokens;
         const Tensor counts =

@@ -25,8 +25,8 @@ void expectParity(const EncoderOptions& options, const cv::Mat& bias = cv::Mat()
     const Tensor keyBias = bias.empty() ? Tensor() : tensorOf(bias).reshape({-1});
     const auto expected = TorchEncoder(encoder).run(tensorOf(imageOf(batch, 0)), keyBias, {});
     Ran ran = run(encoder, batch, bias);
-    // If a nearly equal similarity makes a map differ, all later maps differ. Then LibTorch's maps are
-    // imposed, and the outputs must agree.
+    // If nearly equal similarities make a map differ, later maps differ, too. The encoder then runs again
+    // with LibTorch's maps, and the outputs must agree.
     std::map<int, std::vector<MergeMap>> imposed;
     bool agree = true;
     for (size_t s = 0; s < expected.merges.size(); ++s) {
@@ -174,7 +174,7 @@ TEST(TorchParity, Int8OfRandomAndStructuredModels) {
         EncoderCase encoder = makeEncoder(o);
         cv::Mat batch = makeBatch(o, 1, o.imageTokens, 11);
         expectInt8(encoder, batch, {});
-        // As in an image, there are few kinds of tokens, with a little noise.
+        // As in an image, there are few kinds of tokens. Tokens of a kind differ by a little noise.
         for (int t = 0; t < o.imageTokens; ++t)
             for (int d = 0; d < o.dim(); ++d)
                 batch.ptr<float>(0, o.special + t)[d] =

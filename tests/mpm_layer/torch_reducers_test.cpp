@@ -26,8 +26,8 @@ Tensor indices(const std::vector<int64_t>& values) {
     return torch::tensor(values, torch::kLong);
 }
 
-// Connects each token at an even position (counting special tokens) with the most similar token at an odd
-// position. `choose` returns how many of the best edges merge. Unmerged sources get the first ids.
+// Connects each source (a token at an even position, counting special tokens) with the most similar target
+// (odd position). `choose` returns how many of the best edges merge. Unmerged sources get the first ids.
 template <class Choose>
 Tensor alternating(const Tensor& metric, int special, const Choose& choose) {
     const Tensor unit = metric / metric.norm(2, 1, true),
@@ -46,8 +46,8 @@ Tensor alternating(const Tensor& metric, int special, const Choose& choose) {
     return ids;
 }
 
-// Merges windows of 2x2 tokens if the mean of their six cosines is at least `least`. Merged windows get the
-// first ids, from the most similar window on.
+// Merges each window of 2x2 tokens if the mean of the window's six cosines is at least `least`. Merged
+// windows get the first ids, the most similar window first.
 Tensor windows(const Tensor& tokens, cv::Size grid, double least) {
     const int64_t h = grid.height / 2, w = grid.width / 2;
     const Tensor unit = (tokens / tokens.norm(2, 1, true)).reshape({grid.height, grid.width, -1});
@@ -107,7 +107,7 @@ public:
     }
 
 private:
-    // Joins rows to means that are weighted by the number of tokens of each row.
+    // Replaces the rows of each cluster by their mean, weighted by the number of tokens of each row.
     static void join(const Tensor& ids, int special, Tensor& x, Tensor& size) {
         const int64_t count = ids.max().item<int64_t>() + 1;
         const Tensor weight = size.slice(0, special), rows = x.slice(0, special) * weight.unsqueeze(1);

@@ -23,7 +23,7 @@ using Tokens = std::vector<OracleToken>;
 
 struct WindowedOutput {
     std::vector<Rows> taps;
-    std::vector<std::vector<int>> stageMaps;  ///< by representative in raster order
+    std::vector<std::vector<int>> stageMaps;  ///< ids are in raster order of the representatives
     std::vector<double> margins;              ///< the smallest margin of each stage
 };
 
@@ -48,7 +48,8 @@ public:
         }
     }
 
-    // Numbers the remaining tokens in raster order of the representatives. Returns the numbers by position.
+    // Numbers the remaining tokens in raster order of the representatives. Returns a map from the position of
+    // a representative to the number.
     std::map<int, int> numbers() const {
         std::map<int, int> numbers;
         for (const Tokens& window : m_image)
@@ -75,7 +76,7 @@ public:
         return apply(maps);
     }
 
-    // Merges by a map of the image's tokens. Entries are in the order of numbers().
+    // Merges the remaining tokens of the image by `map`, which has entries in the order of numbers().
     void impose(const std::vector<int>& map) {
         const std::map<int, int> numbers = this->numbers();
         std::vector<std::vector<int>> maps;
@@ -130,7 +131,7 @@ private:
 
     std::vector<int> apply(const std::vector<std::vector<int>>& maps) {
         const std::map<int, int> before = numbers();
-        std::vector<std::pair<int, int>> merged;  // number of a token, position of its cluster
+        std::vector<std::pair<int, int>> merged;  // a token's number, and its cluster's position
         for (size_t w = 0; w < maps.size(); ++w) {
             Tokens clusters;
             for (size_t t = 0; t < maps[w].size(); ++t) {

@@ -39,8 +39,8 @@ TEST_P(WindowsTest, MergeTokensOfOneWindowOnly) {
     }
 }
 
-// If windows do not divide the grid, the windows at the edge are padded: after the norm, rows of zeros become
-// keys and values.
+// If windows do not divide the grid, the windows at the edge are padded. Padding rows are zero after the
+// norm, and give keys and values.
 TEST_P(WindowsTest, PaddingFillsUpWindowsAtTheEdge) {
     for (const char* rope : {"", "interleaved"}) {
         for (const cv::Size window : {cv::Size(7, 7), cv::Size(9, 3), cv::Size(20, 16)}) {
@@ -107,7 +107,7 @@ cv::Mat windowsAsImages(const EncoderOptions& o, const cv::Mat& batch, bool back
     return result;
 }
 
-// Without global blocks, windows are independent like images, so a batch with each window as an image gives
+// Without global blocks, windows do not affect each other. So a batch in which each window is an image gives
 // the same result.
 TEST_P(WindowsTest, WithoutGlobalBlocksAreImagesOfALargerBatch) {
     EncoderOptions o = windowed({8, 12}, {4, 6}, {}, {0, 1});

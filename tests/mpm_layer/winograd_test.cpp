@@ -67,7 +67,8 @@ TEST(Winograd, IsTheSumOfItsProducts) {
     }
 }
 
-// In bf16, large convolutions use transforms in f32, unless the processor has tiles; in int8, none do.
+// In bf16, only large convolutions use transforms (in f32), and only if the processor has no tiles. In int8,
+// no convolution uses transforms.
 TEST(Winograd, DependsOnThePrecision) {
     const auto suits = [](int channels, int size, Precision precision) {
         return mpm::cpu::suitsWinograd(
@@ -105,7 +106,7 @@ TEST(Winograd, BitsDependNeitherOnBatchNorThreads) {
     cv::setNumThreads(threads);
 }
 
-// Transforms would spread extreme values over a tile, so images with extreme values are computed without
+// Transforms would spread an extreme value over a tile, so images with extreme values are computed without
 // transforms.
 TEST(Winograd, LeavesOutImagesWithExtremeValues) {
     std::mt19937 random(23);

@@ -38,7 +38,7 @@ done
 depends() {
     dpkg-deb --field "$(find "$debs" -name "$1_*.deb")" Depends | grep -qF -- "$2"
 }
-# A server that only evaluates needs no Qt 6, and nobody gets units without the program that they start.
+# mpm must not need Qt 6. Units must be in the package of the program that they start.
 depends mpm-monitor "mpm (= " || fail "mpm-monitor does not depend on mpm of the same version"
 ! depends mpm libqt6 || fail "mpm depends on Qt 6"
 for file in bin/mpm-monitor lib/systemd/system/mpm-monitor@.service lib/systemd/user/mpm-monitor@.service \
@@ -46,8 +46,8 @@ for file in bin/mpm-monitor lib/systemd/system/mpm-monitor@.service lib/systemd/
     grep -q " \./usr/$file$" "$scratch/mpm-monitor" || fail "mpm-monitor lacks /usr/$file"
 done
 
-# asks SCRIPT TEXT ARGUMENT...: the script of the package mpm-monitor, given ARGUMENTs, runs a command with TEXT on a
-# system with systemd; without TEXT, none.
+# asks SCRIPT TEXT ARGUMENT...: runs a script of the package mpm-monitor as on a system with systemd. The
+# script must run a command with TEXT. If TEXT is empty, the script must run no command of systemd.
 dpkg-deb --control "$(find "$debs" -name "mpm-monitor_*.deb")" "$scratch/control"
 mkdir "$scratch/stubs"
 for command in systemctl deb-systemd-invoke; do
@@ -72,7 +72,7 @@ asks prerm "deb-systemd-invoke stop mpm-monitor@*.service" remove
 asks prerm "" upgrade 0.1.0
 asks postrm "systemctl --system daemon-reload" remove
 
-# documented PAGE: the manual page has every option of a text of --help.
+# documented PAGE: the manual page must have every option in the output of --help, which is the input.
 documented() {
     zcat "$scratch/root/usr/share/man/man1/$1.1.gz" | tr -d '\\' >"$scratch/manual"
     options=0
@@ -87,7 +87,7 @@ documented mpm-monitor <"$scratch/help"
 for command in train eval export import mean policy scene; do "$build/models/torch/mpm-models" $command --help; done >"$scratch/help"
 documented mpm-models <"$scratch/help"
 
-# The bill of materials: every package with a digest, and everything that is named is described.
+# The bill of materials must have the digest of every package, and must describe every element that it names.
 /usr/bin/python3 - "$debs" $packages <<'EOF' || fail "the bill of materials is not right"
 import glob, hashlib, json, sys
 folder, names = sys.argv[1], set(sys.argv[2:])
@@ -104,7 +104,7 @@ for relation in bill["relationships"]:
     assert relation["relatedSpdxElement"] in described, relation
 EOF
 
-# names FILE PATH: FILE of the packages names PATH, so they install it.
+# names FILE PATH: FILE contains PATH, so a package must install PATH.
 names() {
     [ -e "$scratch/root$2" ] || fail "$1 names $2, which no package installs"
     named=$((named + 1))
@@ -127,11 +127,11 @@ done
 for link in $(find . -type l); do [ -e "$link" ] || fail "$link points to nothing"; done
 [ -e usr/lib/python3/dist-packages/mpm/__init__.py ] || fail "python3-mpm has no package mpm"
 [ -e "$(echo usr/lib/*/gstreamer-1.0/libgstmpm.so)" ] || fail "gstreamer1.0-mpm has no plugin"
-# Every file of a package that Debian's checks call an error.
+# Debian's own checks must report no error.
 if command -v lintian >/dev/null; then
     lintian --fail-on error --tag-display-limit 0 "$debs"/*.deb >"$scratch/lintian" 2>&1 ||
         fail "lintian: $(grep '^E:' "$scratch/lintian")"
 fi
-# Paths of the build machine in any file: paths that no package installs.
+# No file may contain paths below /usr/local, where no package installs files.
 if grep -rlaE '/usr/local/(bin|lib|share)/[a-z-]*mpm' . >"$scratch/local"; then fail "names /usr/local: $(cat "$scratch/local")"; fi
 echo "check_deb: seven packages; $named paths that their files name are installed by them"

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Installs the Debian packages of a build folder into a minimal system and checks them there: every program starts, the systemd
-# unit is accepted, and removing the packages leaves nothing behind.
+# Installs the Debian packages of a build folder into a minimal system. There, every program must start,
+# systemd must accept the unit, and removing the packages must leave no files.
 #
 #   tests/package/run.sh [BUILD] [SUITE]      default: build/release bookworm
 #
-# BUILD must have been built on SUITE, or is a folder with packages that were (check_deb.sh BUILD FOLDER). Needs root,
-# debootstrap and a package mirror; the system is under build/roots or $MPM_ROOTS while this runs, and is kept as an archive
-# there.
+# BUILD must have been built on SUITE, or is a folder with packages of such a build (check_deb.sh BUILD
+# FOLDER). Needs root, debootstrap and a package mirror. The system is in build/roots or $MPM_ROOTS during the
+# run, and is kept there as an archive.
 set -eu
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 build=$(cd "${1:-$tree/build/release}" && pwd)

@@ -1,7 +1,8 @@
 #!/bin/sh
-# same_bytes.sh BUILD [--rebuild [CPACK-COMPONENT...]]: packing twice gives the same bytes, whatever the folder, the time zone,
-# the locale and the umask. With --rebuild, the second time from a copy of the committed tree at another path, compiled anew
-# (half an hour on two cores; fewer components need fewer parts of it: runtime dev needs only the library).
+# same_bytes.sh BUILD [--rebuild [CPACK-COMPONENT...]]: packs twice, with different folders, time zones,
+# locales and umasks. The packages must have the same bytes. With --rebuild, the second packages come from a
+# new build of the committed tree at another path (half an hour on two cores; if components are given, only
+# their parts are built).
 set -eu
 build=$(cd "$1" && pwd)
 tree=$(cd "$(dirname "$0")/../.." && pwd)
@@ -16,7 +17,7 @@ rebuild() {
     parts=
     for part in CLI GUI TORCH PYTHON GSTREAMER TESTS; do parts="$parts -DMPM_BUILD_$part=OFF"; done
     [ $# -gt 0 ] || parts=-DMPM_BUILD_TESTS=OFF
-    unity=$(sed -n 's/^CMAKE_UNITY_BUILD:[A-Z]*=//p' "$build/CMakeCache.txt")  # joined sources give other bytes
+    unity=$(sed -n 's/^CMAKE_UNITY_BUILD:[A-Z]*=//p' "$build/CMakeCache.txt")  # changes the bytes
     # shellcheck disable=SC2086  # a list of words
     (cd "$scratch/another tree" && cmake -S . -B folder -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD="${unity:-OFF}" $parts &&
         CCACHE_DISABLE=1 cmake --build folder) >"$scratch/log" 2>&1 || { tail -n 20 "$scratch/log" >&2 && exit 1; }

@@ -84,7 +84,7 @@ class Bench(FolderTest):
         with mock.patch.dict(sys.modules, tqdm=stand_in):
             mpm.bench(TINY, [image()], rounds=3, warm_up=1)
             mpm.bench(TINY, [image()], rounds=3, warm_up=1, progress=lambda done, total: None)
-        bar, = bars  # a function takes its place
+        bar, = bars  # the call with `progress` makes no bar
         self.assertEqual((bar.how["disable"], bar.n, bar.closed), (None, bar.total, True))
         with mock.patch.dict(sys.modules, tqdm=None):
             mpm.bench(TINY, [image()], rounds=1, warm_up=0)
@@ -128,7 +128,7 @@ class Tune(FolderTest):
         self.assertEqual((report["goal"], report["images"]), ({"keep": 1e-6, "faster": None}, 9))
         chosen = [row for row in report["results"] if row["chosen"]]
         self.assertEqual(report["reached"], bool(chosen))
-        if chosen:  # on some machines nothing is faster than all tokens of so small a model
+        if chosen:  # on some machines, no method makes so small a model faster
             self.assertEqual(mpm.info(model).blocks, tuple(chosen[0]["schedule"]))
         self.assertEqual(mpm.tune(TINY, self.folder, faster=1)["images"], 9)
 

@@ -58,7 +58,7 @@ class ShippedModel(FolderTest):
         return shutil.copy(file, folder)
 
     def test_a_library_finds_the_model_of_its_prefix(self):
-        # The last is pip's package, which has the model inside.
+        # The last place is that of pip's package, which contains the model.
         for folders, prefix in ((("lib", "python3", "dist-packages"), "."), (("build", "python"), "build"),
                                 (("env", "site-packages"), "env/site-packages/mpm")):
             package = os.path.join(self.folder, *folders, "mpm")

@@ -63,7 +63,7 @@ class Objects(unittest.TestCase):
         result = model(image())
         labels = numpy.array(result)
         labels += 1
-        self.assertFalse((numpy.asarray(result) == labels).any())  # NumPy 2 takes a copy for one
+        self.assertFalse((numpy.asarray(result) == labels).any())  # `labels` is a copy, with NumPy 2, too
 
     def test_labels_are_copied_only_if_they_may_be(self):
         result = mpm.Model(DETECTOR)(image(48, 64))
@@ -131,7 +131,7 @@ class Objects(unittest.TestCase):
         self.assertEqual((left.since, left.dwell), (10, 4))
         numpy.testing.assert_allclose(left.path, [(16, 24)], atol=1e-3)
         self.assertEqual([one["id"] for one in json.loads(result.to_json())["tracks"]], [1, 2])
-        self.assertFalse(numpy.array_equal(result.overlay, model(image(48, 64)).overlay))  # it shows identities
+        self.assertFalse(numpy.array_equal(result.overlay, model(image(48, 64)).overlay))  # shows identities
 
     def test_each_stream_has_its_tracks(self):
         model = mpm.Model(DETECTOR)
@@ -142,12 +142,12 @@ class Objects(unittest.TestCase):
         model.forget("yard")
         results = model([image(48, 64), image(96, 128)], stream=["yard", 7], seconds=2)
         self.assertEqual([[track.dwell for track in result.tracks] for result in results], [[0, 0], [1, 1]])
-        model.threshold = 0.9  # the rules of tracks follow
+        model.threshold = 0.9  # also changes the rules of tracks
         self.assertEqual([track.name for track in model(image(48, 64), stream=7).tracks], ["left"])
         for wrong in ("1", True, float("nan"), [1]):
             with self.assertRaisesRegex(TypeError, "^seconds: "):
                 model(image(), stream="yard", seconds=wrong)
-        for stream in range(200):  # the oldest are forgotten
+        for stream in range(200):  # the oldest streams are forgotten
             model(image(), stream=stream, seconds=stream)
         self.assertEqual(model(image(), stream=0, seconds=300).tracks[0].dwell, 0)
         self.assertEqual(model(image(), stream=199, seconds=300).tracks[0].dwell, 101)
@@ -158,7 +158,7 @@ class Objects(unittest.TestCase):
                 mpm.images.write(os.path.join(folder, "%d.png" % number), image())
             model = mpm.Model(DETECTOR)
             for stream in (None, "yard"):
-                for _ in range(2):  # each time from the first frame on
+                for _ in range(2):  # each pass begins with new tracks
                     tracks = [result.tracks for result in model.stream(folder, stream)]
                     self.assertEqual([[track.id for track in frame] for frame in tracks], [[1, 2]] * 4)
                     self.assertEqual([track.dwell > 0 for frame in tracks for track in frame][:4], [False, False, True, True])
@@ -194,7 +194,7 @@ class Objects(unittest.TestCase):
     def test_regions_of_a_segmentation_have_tracks(self):
         model = mpm.Model("default")
         self.assertIsNone(model(image(480, 640), stream="yard").tracks)
-        model.objects = model.classes  # each region of noise is some object
+        model.objects = model.classes  # every region of the image is an object
         tracks = model(image(480, 640), stream="yard").tracks
         again = model(image(480, 640), stream="yard").tracks
         self.assertGreater(len(tracks), 0)

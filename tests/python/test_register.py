@@ -13,7 +13,7 @@ from support import SOURCE, TINY, in_new_process
 EXPORT = os.environ.get("MPM_SHARED_DIR", SOURCE + "/../shared") + "/fixtures/timm_deit3_layerscale.onnx"
 STREET = SOURCE + "/models/zoo/street-vit-tiny.onnx"
 
-# Each runs in a separate process, since registering changes the whole process.
+# Tests run this code in a new process, because register() changes the whole process.
 ALONE = """
 import sys
 sys.path.insert(0, {tests!r})
@@ -158,7 +158,7 @@ import os, tempfile
 with tempfile.TemporaryDirectory() as folder:
     later = os.path.join(folder, "later.onnx")
     with open(TINY, "rb") as model, open(later, "wb") as file:
-        file.write(model.read() + b"\\x42\\x07\\x0a\\x03mpm\\x10\\x04")  # the domain in version 4
+        file.write(model.read() + b"\\x42\\x07\\x0a\\x03mpm\\x10\\x04")  # version 4 of the domain mpm
     try:
         mpm.readNet(later)
     except mpm.Error as error:
@@ -180,7 +180,7 @@ assert resident() - before < 5 * 2**20, resident() - before
 """)
 
 
-# What each needs: cv2 of 4.x takes classes of Python, 5.x and no cv2 leave the network to the package.
+# cv2 4.x accepts layers in Python. With cv2 5.x or without cv2, the package runs the network.
 OWN = """
 import sys, types
 {cv2}
@@ -231,7 +231,7 @@ class OwnNetwork(unittest.TestCase):
 
     @needs_layers
     def test_native_layers_need_shared_libraries(self):
-        # Debian's cv2 shares them: the reading of the process's files is replaced.
+        # Debian's cv2 has shared libraries, so the test replaces the list of files in the process.
         alone("""
 import io
 from unittest import mock

@@ -20,7 +20,7 @@ def run(*command):
 
 class Types(unittest.TestCase):
     def test_the_package_and_a_program_are_typed(self):
-        # What must be ignored differs between versions of mypy.
+        # Versions of mypy differ in the lines that need an ignore comment.
         status, output = run("mypy", "--strict", "--no-warn-unused-ignores", PACKAGE, os.path.join(HERE, "typed_program.py"))
         self.assertEqual(status, 0, output)
 

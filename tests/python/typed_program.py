@@ -1,4 +1,4 @@
-# Every part of the package's interface, for mypy.
+# Uses every part of the package's interface. mypy checks the types.
 import pathlib
 from typing import List
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# docs/site/images.sh --check finds an image without a row, a file that no document shows, and a row without a file.
+# images.sh --check must find images without a row, files that no document shows, and rows without a file.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 tree=$(mktemp -d)
@@ -7,7 +7,7 @@ trap 'rm -rf "$tree"' EXIT
 cp -r "$root/README.md" "$root/docs" "$tree"
 check() { sh "$root/docs/site/images.sh" --check "$tree"; }
 check
-# finds NAME: the check fails and names the file
+# finds NAME: the check must fail with a message that names the file
 finds() {
     ! check >"$tree/log" || { echo "images_catches: not found: $1" >&2; exit 1; }
     grep -q "$1" "$tree/log"

@@ -1,5 +1,5 @@
-// Rain, headlights, shadows and insects must change only the image, not the labels, and be the same in each
-// call.
+// Rain, headlights, shadows and insects must change the image, but not the labels. Equal calls must give
+// equal frames.
 #include <algorithm>
 #include <string>
 

@@ -35,7 +35,7 @@ struct EncoderOptions {
     cv::Size grid, window;
     bool padding = false;
     std::vector<int> globalBlocks;
-    bool ropeOfWindow = false;  ///< tables are for the tokens of a window; global blocks have tables for all
+    bool ropeOfWindow = false;  ///< rotary tables cover a window; those of global blocks, the grid
     unsigned seed = 1;
 
     int dim() const { return heads * headSize; }

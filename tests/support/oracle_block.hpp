@@ -54,7 +54,7 @@ struct OracleToken {
     int position;
     double bias;
     int stands = 1;
-    bool padding = false;  ///< pads a window; is zero after the norm
+    bool padding = false;  ///< the token pads a window; its value is zero after the norm
 };
 
 class OracleBlocks {

@@ -10,8 +10,8 @@
 
 namespace mpm::test {
 
-/// Returns tokens like those of an image: neighbours are similar, with noise. So many tokens pair, and the
-/// number of pairs varies.
+/// Returns tokens like those of an image: neighbours are similar, with noise. Therefore, a large part of the
+/// tokens form pairs, and the number of pairs varies with the seed.
 inline cv::Mat randomTokens(int rows, int columns, unsigned seed, double noise = 1.0) {
     std::mt19937 random(seed);
     std::normal_distribution<float> normal;

@@ -12,12 +12,12 @@
 
 namespace mpm::test {
 
-constexpr double kLeastVisible = .3;  ///< share of an object that must be in sight for a true box
-constexpr int kLeastSide = 4;         ///< pixels of a true box
+constexpr double kLeastVisible = .3;  ///< an object has a true box if this share of it is visible
+constexpr int kLeastSide = 4;         ///< pixels: a true box is at least as wide and high
 
 using StreetBoxes = std::vector<std::vector<street::StreetObject>>;  ///< by frame
 
-/// Returns the true boxes of visible objects. The sensor's noise does not change boxes, so it is left out.
+/// Returns the true boxes of visible objects. Leaves out the sensor's noise, which does not change boxes.
 inline StreetBoxes streetBoxes(cv::Size size, const std::string& light, double rate, double seconds,
                                int seed) {
     street::Street street(size, static_cast<uint64_t>(seed), 1);
@@ -32,8 +32,8 @@ inline StreetBoxes streetBoxes(cv::Size size, const std::string& light, double r
     return boxes;
 }
 
-/// Compares the tracker's objects with the truth. The tracker gets every `step`th frame, without the share
-/// `dropped` of the boxes.
+/// Compares the tracker's objects with the true boxes. The tracker gets every `step`th frame. In these
+/// frames, a random share `dropped` of the boxes is missing.
 inline pipeline::TrackCounts followStreet(const StreetBoxes& boxes, cv::Size size, double rate, int step,
                                           double dropped, uint64_t seed) {
     pipeline::ObjectTracker tracker;

@@ -46,7 +46,7 @@ if len(sys.argv) > 1:
     else:
         numpy.savez(sys.argv[1], labels=result.labels, features=result.features)
 
-# The network's own input: what blobFromImage() would make of the frame.
+# The network's input: the frame, preprocessed as blobFromImage() does.
 blob = numpy.ascontiguousarray((frame[..., ::-1].astype(numpy.float32) / 255 - 0.5).transpose(2, 0, 1)[None] / 0.5)
 net = mpm.readNet(path)
 net.setInput(blob)

@@ -43,7 +43,7 @@ def forward():
 
 
 grows("mpm.Model", lambda: use(model, small), frames, 1000)
-if type(net).__module__ == "mpm.network":  # cv2 4.x loses memory at each call of a layer in Python
+if type(net).__module__ == "mpm.network":  # cv2 4.x leaks memory at each call of a Python layer
     grows("mpm.readNet", forward, frames, 1000)
 shipped, street = mpm.Model("default"), small.repeat(15, axis=0).repeat(20, axis=1)
 grows("the shipped model", lambda: use(shipped, street), frames // 50, min(100, frames // 100))

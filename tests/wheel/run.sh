@@ -1,8 +1,8 @@
 #!/bin/sh
-# run.sh TREE: the wheel of `./run wheel`: its contents, then first calls in fresh environments, with each Python at hand, beside
-# pip's cv2 of several versions and without any. Needs PyPI. Environments are kept in build/wheel/environments. MPM_REAL_PACKAGES
-# names the site-packages of an environment with torch, timm, transformers, onnxruntime and openvino; as default that of
-# `./run exports`.
+# run.sh TREE: tests the wheel of `./run wheel`. Checks the contents, then makes first calls in new
+# environments: with each installed Python, with several versions of pip's cv2, and without cv2. Needs PyPI.
+# Environments are kept in build/wheel/environments. MPM_REAL_PACKAGES is the site-packages of an environment
+# with torch, timm, transformers, onnxruntime and openvino; by default, that of `./run exports`.
 set -eu
 tree=$(cd "$1" && pwd)
 parts=$tree/build/wheel
@@ -44,7 +44,7 @@ audit=$parts/environments/audit
     fail "auditwheel gives another tag: $("$audit/bin/auditwheel" show "$wheel")"
 cd "$scratch"
 
-# try_in PYTHON NAME PACKAGE...
+# try_in PYTHON NAME PACKAGE...: tries the wheel in an environment with these packages.
 try_in() {
     python=$1 environment=$parts/environments/$1-$2
     shift 2
@@ -65,7 +65,7 @@ try_in() {
     grep -q "no window" "$scratch/show" || fail "--show does not say why it cannot: $(cat "$scratch/show")"
 }
 
-# The bits are those of Debian's build, if it is there.
+# If there is a build with Debian's Python, results must have the same bits as in this build.
 if [ -e "$tree/build/release/python/mpm/libmpm_core.so" ]; then
     PYTHONPATH="$tree/build/release/python" /usr/bin/python3 "$tree/tests/wheel/first_call.py" "$scratch/reference.npz" ||
         fail "a first call fails in build/release"
@@ -79,7 +79,7 @@ for version in 3.10 3.11 3.12 3.13 3.14; do
     try_in "python$version" cv414 'numpy>=2' 'opencv-python-headless==4.14.0.94'
     try_in "python$version" cv50 'numpy>=2' 'opencv-python-headless==5.0.0.93'
 done
-# Real packages, imported in both orders.
+# Imports real packages before and after mpm.
 packages=${MPM_REAL_PACKAGES:-$(ls -d "$tree"/build/exports/main/lib/python*/site-packages 2>/dev/null || true)}
 python=$(basename "$(dirname "${packages:-/}")")
 if [ -n "$packages" ] && [ -e "$parts/environments/$python-none" ]; then
@@ -101,7 +101,7 @@ else
 fi
 tiny=$tree/build/release/tests/python/tiny.onnx
 if [ -e "$tiny" ]; then
-    for beside in none cv50; do  # the library is the same for every Python
+    for beside in none cv50; do  # one Python is enough: all use the same library
         python=$(ls "$parts"/environments/*-$beside/bin/python | head -n 1)
         "$python" -I "$tree/tests/wheel/memory.py" "$tiny" || fail "memory grows with $python"
     done

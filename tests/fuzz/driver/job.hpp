@@ -10,11 +10,11 @@ namespace mpm::fuzz {
 
 struct Job {
     std::uint64_t rounds = 0;
-    double seconds = 0;  // of processor time, so that a busy machine tries as many inputs
+    double seconds = 0;  // of processor time, so other load does not reduce the number of inputs
     double atMost = 0;   // limit of seconds for the rounds; 0: no limit
     std::string state;
     std::string findings = "findings";
-    double inputSeconds = 30;  // of processor time that an input may take
+    double inputSeconds = 30;  // of processor time: the limit for an input
     double mebibytes = 2048;
     Seeds seeds;
 

@@ -36,7 +36,7 @@ namespace mpm::fuzz {
 namespace {
 
 constexpr std::size_t kReportBytes = 64 * 1024;
-constexpr double kMostWaiting = 4;       // factor of the processor time: some targets wait for a network
+constexpr double kMostWaiting = 4;       // wall time, as a factor of the processor time: targets may wait
 constexpr double kSecondsToReport = 30;  // a sanitizer needs time to look up names
 constexpr std::uint64_t kDeathsAtMost =
     200;  // more deaths repeat known findings, so the remaining time would show nothing new
@@ -85,8 +85,8 @@ private:
     int m_file;
 };
 
-/// Returns the line by which findings are compared: the sanitizer's summary, or the place of undefined
-/// behaviour.
+/// Returns the line of a report that identifies a finding: the sanitizer's summary, or the place of undefined
+/// behaviour; `otherwise` if there is no such line.
 std::string signature(const std::string& report, const std::string& otherwise) {
     for (const char* mark : {"SUMMARY: ", "runtime error: "}) {
         const std::size_t found = report.find(mark);
@@ -199,8 +199,8 @@ private:
         }
     }
 
-    /// Whether an input takes too long. Measures processor time, so that a busy machine causes no findings,
-    /// and wall time with a higher limit, for code that waits.
+    /// Whether an input takes too long. The limit is for processor time, so that a busy machine causes no
+    /// findings. For code that waits, there is also a limit of wall time, ten times as high.
     bool isLate(pid_t child) const {
         const double started = m_progress->started, startedCpu = m_progress->startedCpu;
         if (started == 0) return false;

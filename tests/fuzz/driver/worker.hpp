@@ -9,8 +9,8 @@
 
 namespace mpm::fuzz {
 
-/// In memory that worker and supervisor share, so that the supervisor knows which input ended a worker. The
-/// worker needs no system call for each input.
+/// The worker writes its progress to memory that the supervisor shares, so the supervisor can find the input
+/// that ended a worker. The worker needs no system call for each input.
 struct Progress {
     std::atomic<std::uint64_t> position{0};
     std::atomic<std::uint64_t> runs{0};
@@ -26,7 +26,7 @@ struct Progress {
 
 /// Returns the seconds of a clock that is the same for all processes.
 double now();
-/// Returns the seconds of processor time of a process (0: this process), which do not depend on other load.
+/// Returns the seconds of processor time that a process (0: this process) has used.
 double processorSeconds(int process = 0);
 double peakMebibytes();
 

@@ -150,7 +150,7 @@ TEST(Scatter, IndicesOutOfRangeAreRejected) {
     EXPECT_THROW(evaluated(g), models::Refusal);
 }
 
-// In BEiT by PyTorch's default exporter, ScatterElements builds the indices of the relative position bias.
+// In BEiT exports of PyTorch's default exporter, ScatterElements builds the indices of the position bias.
 TEST_F(Around, ARelativePositionBiasIsNamed) {
     SmallExport m(1);
     m.changeScores([&](int scores) {
@@ -199,7 +199,8 @@ TEST_F(Around, TokensReshapedBetweenTheSums) {
     }
 }
 
-// Adds relative positions of side x side tokens as SAM's code does: [groups, side, side, side, side].
+// Adds relative positions to scores of side x side tokens, as SAM does. Returns the sum [groups, side, side,
+// side, side].
 int withDecomposed(SmallExport& m, int scores, int q, int64_t groups, int64_t side) {
     GraphBuilder& g = m.builder();
     constexpr int64_t kHead = SmallExport::kDim / SmallExport::kHeads;

@@ -315,7 +315,7 @@ TEST_F(Blocks, ABiasOfKeysBeforeAndAfterTheScale) {
     }
 }
 
-// ONNX Runtime moves the Transpose of the tokens after the first steps of the first norm.
+// ONNX Runtime writes the Transpose of the tokens behind the first nodes of the first norm.
 TEST_F(Blocks, AMeanBeforeTheTranspose) {
     bool fused = false;
     const auto before = [&](SmallExport& m, int x) {

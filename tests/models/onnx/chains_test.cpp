@@ -45,7 +45,7 @@ protected:
         return path;
     }
 
-    /// Merges mutual pairs before blocks 2 and 5, if the model has so many blocks.
+    /// Merges mutual pairs before blocks 2 and 5, if the model has these blocks.
     static ConvertOptions paper() {
         ConvertOptions options;
         options.method = "mpm";

@@ -117,7 +117,8 @@ TEST_F(ConverterContract, PaddedPatchesStayAConvolution) {
     }
 }
 
-// In files of earlier versions, a Conv multiplies the patches. After another conversion, MpmEmbed does.
+// Files of earlier versions multiply the patches in a Conv. If such a file is converted again, MpmEmbed
+// multiplies the patches.
 TEST_F(ConverterContract, ConvolutionIsTakenInWhenConvertedAgain) {
     models::convertModel(base + ".onnx", in("out.onnx"), {});
     models::Graph graph = models::readModel(in("out.onnx"));

@@ -215,7 +215,7 @@ TEST_F(Conversions, AnInputAtWhichRoundingDecidesProvesNothing) {
     EXPECT_TRUE(convert(gated(false)).notes.empty());
 }
 
-// The proof must find a weight that is 0.1 % too large, even if rounding decides at the first input.
+// The proof must find weights that are 0.1 % too large, even if rounding decides gates at the first input.
 TEST_F(Conversions, AWrongConversionIsCaught) {
     for (const bool unstable : {true, false}) {
         const Graph original = gated(unstable);

@@ -31,7 +31,8 @@ int trainedNorm(SmallExport& m, int x, int64_t channels) {
     return g.node("BatchNormalization", {x, near(0.5f), near(-1), near(-1), near(0.7f)});
 }
 
-// A convolution becomes MpmConv only if it is expensive and of a kind that heads have.
+// A convolution becomes MpmConv only if its kernel, stride and channels are typical of heads, and if it needs
+// many multiplications.
 TEST_F(HeadsInOpenCV, LargeConvolutionsAreOurs) {
     for (const auto& [outs, kernel, stride, own] : {std::tuple(160, 3, 1, 1),
                                                     {16, 3, 1, 0},
@@ -66,7 +67,7 @@ TEST(OwnConvolutions, GiveTheDomainVersion3) {
     EXPECT_EQ(models::domainVersion(graph), 3);
 }
 
-// If a graph selects places by scores, int8 is limited in its encoders.
+// If a graph selects places by scores, the converter limits the use of int8 in the graph's encoders.
 TEST(OwnConvolutions, LimitInt8InDetectors) {
     const auto encoder = [](int64_t width, int64_t blocks, bool selects) {
         models::Graph graph;
@@ -89,8 +90,8 @@ TEST(OwnConvolutions, LimitInt8InDetectors) {
     EXPECT_FALSE(encoder(64, 12, false).has("int8_from"));
 }
 
-// Files of version 3 of the domain do not store the zeros with which a large table of MpmEmbed begins. The
-// reader adds these zeros to the graph.
+// If a large table of MpmEmbed begins with zeros, files of version 3 of the domain leave out these zeros. The
+// reader adds them again.
 TEST(OwnConvolutions, RowsOfZerosAreLeftOutOfFiles) {
     const TempFolder folder;
     for (const bool latest : {false, true}) {
@@ -156,8 +157,8 @@ TEST_F(HeadsInOpenCV, ConvolutionsTakeUpWhatIsAroundThem) {
     }
 }
 
-// A convolution of enlarged images multiplies them before it enlarges them, also if only some of the channels
-// are enlarged.
+// If a convolution reads an enlarged map, MpmConv multiplies before it enlarges, also if only some channels
+// of the map are enlarged.
 TEST_F(HeadsInOpenCV, ConvolutionsEnlargeLater) {
     constexpr int64_t kWide = 96, kRows = SmallExport::kRows * 2, kColumns = SmallExport::kColumns * 2;
     for (const std::string spelling :
@@ -278,8 +279,8 @@ TEST_F(HeadsInOpenCV, TransposedConvolutionsTakeUpWhatIsBehindThem) {
     }
 }
 
-// Kernels may overlap if padding makes the output a multiple of the input, as in ViTPose's head (kernel 4x4,
-// stride 2). Other transposed convolutions stay.
+// MpmConvTranspose allows kernels that overlap if padding makes the output's size a multiple of the input's
+// size, as in ViTPose's head (kernel 4x4, stride 2). Other transposed convolutions with overlap stay.
 TEST_F(HeadsInOpenCV, TransposedConvolutionsMayOverlap) {
     struct Case {
         int64_t kernel, padding, more;
@@ -307,8 +308,8 @@ TEST_F(HeadsInOpenCV, TransposedConvolutionsMayOverlap) {
     }
 }
 
-// A block as in ConvNeXt transposes channels to the last axis for a norm and a linear layer, and back. Both
-// operations work without these transposes.
+// A block as in ConvNeXt transposes channels to the last axis for a norm and a linear layer, and back. The
+// converter writes both operations without these transposes.
 TEST_F(HeadsInOpenCV, ChannelsStayFirst) {
     for (const std::string spelling : {"a block", "read twice", "channels last"}) {
         SCOPED_TRACE(spelling);
@@ -377,7 +378,7 @@ TEST_F(HeadsInOpenCV, LinearLayersOfManyRowsFollowTheEncoder) {
         for (int k = 0; k < 2; ++k)
             EXPECT_EQ(linear[k].getString("precision", "f32"), many ? "encoder" : "f32");
         EXPECT_FALSE(linear[2].has("precision"));
-        // The two equal Reshape nodes of the head become one; the second turns tokens into a map.
+        // One Reshape replaces two equal ones of the head. The other Reshape turns tokens into a map.
         EXPECT_EQ(count(nodes, "Reshape"), 2);
     }
 }

@@ -178,8 +178,8 @@ protected:
         }
     }
 
-    // The operator's rows are the special tokens of all windows, then the image tokens. Returns them window
-    // by window.
+    // The operator's rows are the special tokens of all windows, then the image tokens. Returns the rows
+    // sorted by window.
     static cv::Mat byWindow(const cv::Mat& rows, int images, const std::vector<int64_t>& window,
                             const std::vector<int64_t>& grid, int64_t special) {
         if (window.empty()) return rows.clone();
@@ -291,8 +291,8 @@ TEST_P(DetectExports, ConvertForMoreImages) {
                 << m_names[k];
 }
 
-// After frames that change a little, the frames stay the same. Then boxes, scores, masks and all other
-// outputs must become those of a full forward.
+// After a few different frames, all frames are the same. Boxes, scores, masks and all other outputs must then
+// become those of a full forward.
 TEST_P(DetectExports, ReuseEndsAtTheOutputsOfAFullForward) {
     Reuse reuse;
     reuse.exact = true, reuse.full = 0.6, reuse.refresh = 3;

@@ -159,8 +159,8 @@ TEST(Optimised, FusedConvIsAConvolutionASumAndAnActivation) {
     }
 }
 
-// ONNX Runtime's fused operator Attention includes the products for queries, keys and values. x [2, 3, 4] has
-// three tokens, and the operator two heads.
+// ONNX Runtime's fused operator Attention includes the products for queries, keys and values. Here, x
+// [2, 3, 4] has three tokens, and the operator has two heads.
 TEST(Optimised, AttentionHoldsItsProducts) {
     for (const float scale : {0.f, 0.3f}) {
         expectEqual(

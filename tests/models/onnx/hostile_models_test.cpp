@@ -73,7 +73,7 @@ void addFloats(onnx::ModelProto& model, const std::string& name, const std::vect
 }
 
 /// Expects that `model` is rejected because it exceeds a budget, and that the message names the option. If
-/// the budget did not stop the conversion, the time limit would, with another message.
+/// no budget ended the conversion, the time limit would end it with another message.
 void expectBudget(const onnx::ModelProto& model, const std::string& word, int64_t memory = 64 << 20) {
     const test::TempFolder folder;
     std::ofstream(folder / "in.onnx", std::ios::binary) << model.SerializeAsString();

@@ -24,7 +24,7 @@ def difference(model, base, references):
     worst = 0.0
     for values, file in zip(found, references):
         expected = np.load(file)
-        first = expected.reshape(-1)[:values.size]  # of the first image: the front of the reference
+        first = expected.reshape(-1)[:values.size]  # the first image's values, at the beginning of the reference
         step = np.abs(values.reshape(-1) - first).max() / np.abs(expected).max()
         worst = max(worst, step if np.isfinite(step) else np.inf)
     return worst

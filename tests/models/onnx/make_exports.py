@@ -71,7 +71,7 @@ class Tokens:
         return self.image(torch.cat([self.rows()[:self.special], self.rows()[self.special:][self.map]]))
 
 
-# ---- attention in every dress ----
+# ---- attention in the styles of several libraries ----
 
 class Attention(nn.Module):
     def __init__(self, style="timm", scale="q", qk_norm=False, inner_norm=False, rope=None, bias=True, dim=DIM, heads=HEADS):
@@ -120,7 +120,7 @@ class Attention(nn.Module):
         q, k = self.qn(q), self.kn(k)
         if self.rope is not None:
             q, k = self.rope(q, stream), self.rope(k, stream)
-        if self.style == "sdpa":  # PyTorch 2 alone
+        if self.style == "sdpa":  # needs PyTorch 2
             y = F.scaled_dot_product_attention(q, k, v)
         elif self.style == "bmm":
             q, k, v = (t.reshape(b * self.h, n, self.d) for t in (q, k, v))
@@ -195,7 +195,7 @@ class Mlp(nn.Module):
             return x * torch.sigmoid(1.702 * x)
         if self.act == "tanh":
             return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))
-        if self.act == "rounded":  # as exports in half precision hold the root of 2
+        if self.act == "rounded":  # exports in half precision store the root of 2 rounded like this
             return 0.5 * x * (1.0 + torch.erf(x / 1.4140625))
         return {"gelu": F.gelu, "relu": F.relu, "silu": F.silu}[self.act](x)
 
@@ -308,7 +308,7 @@ class Vit(nn.Module):
             return self.fc(x[:, 0])
         if self.head == "unit":
             return F.normalize(self.fc(x[:, 0]), dim=-1)
-        if self.head == "neck":  # a norm over the channels of a map, as SAM's
+        if self.head == "neck":  # a norm over the channels of a map, as in SAM
             y = self.squeeze(x[:, self.special:].transpose(1, 2).reshape(x.shape[0], DIM, *self.grid))
             u = y.mean(1, keepdim=True)
             y = (y - u) / torch.sqrt((y - u).pow(2).mean(1, keepdim=True) + 1e-6)
@@ -319,7 +319,7 @@ class Vit(nn.Module):
             return x, x[:, 0]
         if self.head == "map":
             return self.pool(self.latent.expand(x.shape[0], -1, -1), x, x, need_weights=False)[0][:, 0]
-        if self.head == "masks":  # as MaskFormer and EoMT: a mask for each query
+        if self.head == "masks":  # as in MaskFormer and EoMT: a mask for each query
             rows = x[:, self.special:]
             return torch.einsum("bqc,bchw->bqhw", rows[:, :4], rows.transpose(1, 2).reshape(-1, DIM, *self.grid))
         if self.head == "seg":
@@ -560,7 +560,7 @@ def spread(model):
 
 def export(model, image, path, opset, dynamic):
     extra = {"masks": torch.tensor(False)} if isinstance(model, Masked) else {}
-    for module in model.modules():  # training keeps nn.MultiheadAttention off the fused path, but is wrong for batch norms
+    for module in model.modules():  # nn.MultiheadAttention in training mode avoids the fused path; batch norms need evaluation mode
         module.training = isinstance(module, nn.MultiheadAttention)
     names = {"image": {0: "batch"}} if dynamic else None
     legacy = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
@@ -803,7 +803,7 @@ def make_quantised(out):
 def make_resized(out):
     """Exported at a size, expected at another: positions bicubic as timm resizes them, bilinear as Segmenter does."""
     for name, head, mode, to in (("resized_bicubic", "tokens", "bicubic", (12, 10)), ("resized_bilinear", "seg", "bilinear", (12, 10)),
-                                 ("resized_turned", "tokens", "bicubic", (12, 8))):  # as many patches as before
+                                 ("resized_turned", "tokens", "bicubic", (12, 8))):  # as many patches as in the export
         torch.manual_seed(len(name))
         model = Vit(blocks(), head=head).eval()
         spread(model)
@@ -854,7 +854,7 @@ def main():
         try:
             make(name, out)
             print("made", name)
-        except Exception as error:  # an exporter that cannot do a style is worth knowing, not fatal
+        except Exception as error:  # reports a case that this exporter cannot write, and continues
             print("not made", name, ":", str(error).splitlines()[0])
     for name, (build, word) in REFUSED.items():
         if wanted and name not in wanted:

@@ -183,11 +183,11 @@ def make(name, out):
     spread(model)
     with torch.no_grad():
         for last in [m for m in model.modules() if isinstance(m, nn.Conv2d) and m.out_channels == 1]:
-            last.bias.add_(1)  # a depth is not negative: without this, all depths of a random model may be 0
+            last.bias.add_(1)  # depths are not negative: without this bias, all depths of a random model may be 0
     batch = 2 if dynamic else 1
     image = torch.rand(batch, 3, *size) * 2 - 1
     base = os.path.join(out, name)
-    torch.backends.mha.set_fastpath_enabled(False)  # it has no export
+    torch.backends.mha.set_fastpath_enabled(False)  # the exporter cannot write the fast path
     export(model, image, base + ".onnx", opset, dynamic)
     np.save(base + ".input.npy", image.numpy())
     for label, schedule in (("none", ()), ("2_5", (2, 5))):
@@ -218,7 +218,7 @@ def main():
             try:
                 one(name, out)
                 print("made", name)
-            except Exception as error:  # reported and skipped: a model that a library or exporter cannot write
+            except Exception as error:  # reports a model that a library or exporter cannot write, and continues
                 print("not made", name, ":", type(error).__name__, (str(error).splitlines() or [""])[0])
 
 

@@ -33,7 +33,7 @@ using test::SmallExport;
 namespace fs = std::filesystem;
 
 // Writes a detector that selects the 100 best of 256 places. A convolution (the neck) reads the tokens
-// without a norm, as in LW-DETR. If not `norm`, scores are computed without a norm too, as in DEIMv2.
+// without a norm, as in LW-DETR. If `norm` is false, no norm precedes scores and boxes, as in DEIMv2.
 void writeSmallDetector(const std::string& path, bool norm) {
     constexpr int64_t kDim = SmallExport::kDim, kSide = 16, kPlaces = kSide * kSide, kBest = 100;
     SmallExport m(1, {kSide, kSide});
@@ -283,8 +283,8 @@ TEST_P(Outliers, KeepScoresAndBoxes) {
     }
 }
 
-// Linear layers give scores, boxes and queries. They must run in f32: their outputs must equal the products
-// of their inputs, except for the rounding of f32.
+// The linear layers that give scores, boxes and queries must run in f32, so each output must equal the
+// product that the test computes in double, except for the rounding of f32.
 TEST_P(Outliers, RunNoLinearLayerBehindTheEncoderInInt8) {
     Graph graph = planted({"both", 100, 100});
     std::vector<cv::String> names;

@@ -50,7 +50,7 @@ int resized(SmallExport& m, int image, cv::Size grid, Resize how) {
     return g.node("Reshape", {rows, g.ints({1, -1, SmallExport::kDim})});
 }
 
-// Returns the tokens as a map, resized to the size of the image, which is a constant in the graph.
+// Returns the tokens as a map, resized to the image's size. The graph has this size as a constant.
 int mapOf(SmallExport& m, int image, int x, cv::Size grid) {
     GraphBuilder& g = m.builder();
     const int shape = joined(g, {g.ints({1, SmallExport::kDim}), extent(g, image, 2), extent(g, image, 3)});
@@ -99,7 +99,7 @@ TEST(Positions, AGraphThatFollowsTheImageIsConvertedAndProvedAtTheNewSize) {
     }
 }
 
-// The positions follow the size of the image, but the output has a constant size, which must be adapted.
+// The positions follow the image's size. The output has a constant size, which the converter must adapt.
 TEST(Positions, AGraphThatHoldsTheSizeOfItsOutputIsAdapted) {
     const models::Graph graph = exportOf(kOwn, Resize::FromImage, true, true);
     const models::Conversion found =
@@ -179,8 +179,8 @@ TEST(Positions, CutsAtTheNumberOfPatchesAreRejected) {
     }
 }
 
-// The graph has no convolution that gives the patch size. If it has no constant of the image's size, it
-// follows the image.
+// The graph has no convolution that gives the patch size. The graph follows the image's size only if no
+// constant has that size.
 TEST(Positions, GraphsWithoutAConvolutionFollowTheImageToo) {
     for (const bool holds : {false, true}) {
         GraphBuilder g(17);

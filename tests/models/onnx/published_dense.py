@@ -167,7 +167,7 @@ class DptHead(nn.Module):
         self.refine = nn.ModuleList([FusionBlock(features) for _ in widths])
         self.output1 = nn.Conv2d(features, features // 2, 3, 1, 1)
         self.output2 = nn.Sequential(nn.Conv2d(features // 2, 8, 3, 1, 1), nn.ReLU(True), nn.Conv2d(8, 1, 1), nn.ReLU(True), nn.Identity())
-        nn.init.constant_(self.output2[2].bias, 1)  # no depth below zero
+        nn.init.constant_(self.output2[2].bias, 1)  # otherwise the ReLU could set all depths to 0
 
     def forward(self, tapped, h, w):
         maps = []

@@ -118,7 +118,7 @@ TEST(RotarySize, DINOv3) {
     expectFollows({kDinov3}, {5, 3}, kWide);
 }
 
-// Nodes compute the tables from the shape of the image, which is constant, so the tables are constant, too.
+// Nodes compute the tables from the image's shape. The shape is constant, so the tables are constant too.
 TEST(RotarySize, TablesComputedFromTheShapeOfTheImage) {
     Rotary r = kDinov3;
     r.inGraph = true;
@@ -153,7 +153,7 @@ TEST(RotarySize, ScaledToAReference) {
             expectFollows({{"smaller", scaledTo(4), 1, 100, false}}, from, to);
         }
     }
-    // Angles differ by more than half a turn from token to token.
+    // The angles of adjacent tokens differ by more than half a turn.
     expectFollows({{"larger", scaledTo(32)}}, kWide, {10, 9});
     // The export has as many columns as the reference grid.
     expectFollows({{"as wide", scaledTo(8)}}, kWide, {10, 9});
@@ -328,8 +328,8 @@ TEST(RotarySize, DecoderWithQueries) {
     }
 }
 
-// Tables of a decoder may have rows of angle 0 before and after the image tokens, for queries. They must
-// stay.
+// Tables of a decoder may have rows of angle 0 for queries, before and after the rows of image tokens. The
+// rows of angle 0 must stay.
 TEST(RotarySize, RowsWithoutAPositionStay) {
     const auto around = [](const Rope& rope, int64_t front, int64_t back) {
         const auto added = [&](const Tensor& table, float still) {
@@ -349,7 +349,7 @@ TEST(RotarySize, RowsWithoutAPositionStay) {
                        expected = around(ropeOn(r, {10, 9}), front, back);
             ASSERT_EQ(resized.cos.shape(), expected.cos.shape());
             EXPECT_LT(distance(resized, expected), 1e-5);
-            Rope turned = old;  // with an angle for a query
+            Rope turned = old;  // has an angle for a query
             const int64_t row = front > 0 ? 0 : old.cos.dim(1) - 1;
             turned.sin.writeF()[row * kHeadSize] = 0.1f;
             EXPECT_THROW(models::resizedRope(turned, gridOf(kWide), {9, 10}), models::Refusal);

@@ -92,7 +92,7 @@ TEST_F(Selection, OfTheBestPlaces) {
     EXPECT_NEAR(found.pixels.mean[0], 0.485, 1e-9);
 }
 
-// The converter takes the decoder's boxes and scores, which come first, not those of the proposals.
+// The first boxes and scores are the decoder's. The converter must take these, not those of the proposals.
 TEST_F(Selection, TheFirstBoxesAreTheResults) {
     const int x = tokens();
     const int most = g.node("ReduceMax", {m.linear(x, kDim, 5)});
@@ -109,7 +109,7 @@ TEST_F(Selection, TheFirstBoxesAreTheResults) {
     EXPECT_NE(text.find(R"("scores":"pred_logits")"), std::string::npos) << text;
 }
 
-// Only an output with the aspect ratio of the image is taken for masks, so keypoints are not.
+// The converter takes an output for masks only if the output has the image's aspect ratio. Keypoints do not.
 TEST_F(Selection, KeypointsAreNoMasks) {
     const int best = finishBestPlaces(), rows = picked(m_tokens, best, 7, kDim);
     g.output(reshaped(m.linear(rows, kDim, 12 * 16), {1, 7, 12, 16}), "masks", {1, 7, 12, 16});
@@ -134,7 +134,7 @@ TEST_F(Selection, DetectorsExpectTheValuesOfImageNet) {
     EXPECT_EQ(modelInfo(out).std, cv::Scalar(0.229, 0.224, 0.225));
 }
 
-// memory[batch, places] in PyTorch becomes GatherND with pairs (image, place), or with `batch_dims` = 1.
+// Exporters write memory[batch, places] as GatherND, with pairs (image, place) or with `batch_dims` = 1.
 TEST_F(Selection, OfTheBestPlacesByGatherND) {
     const int x = tokens();
     const int most = g.node("ReduceMax", {m.linear(x, kDim, 5)});
@@ -213,7 +213,7 @@ TEST_F(Selection, NamesTheClassesOfItsLabels) {
     EXPECT_EQ(namesFrom(R"({"x": "c", "1": "a"})"), (Names{"c", "a"}));
 }
 
-// Boxes are in pixels of the original image. Its size is a second input, of integers.
+// Boxes are in pixels of the original image. The size of that image is a second input of integers.
 TEST_F(Selection, WithTheSizeOfTheOriginalImage) {
     const int x = tokens();
     const int size = g.input("orig_target_sizes", {1, 2});

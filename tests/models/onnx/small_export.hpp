@@ -16,8 +16,8 @@ class SmallExport {
 public:
     static constexpr int kRows = 6, kColumns = 8, kPatch = 8, kDim = 32, kHeads = 2, kHidden = 48;
 
-    /// `grid` has columns x rows of patches. If it is empty, the size of the image is dynamic. If `open`, no
-    /// shape has a constant number of tokens.
+    /// `grid` has columns x rows of patches. If `grid` is empty, the size of the image is dynamic. If `open`,
+    /// no shape has a constant number of tokens.
     explicit SmallExport(int batch, cv::Size grid = {kColumns, kRows}, bool open = false);
 
     models::GraphBuilder& builder() { return m_builder; }
@@ -32,7 +32,7 @@ public:
     int reversed(int x);                         ///< the tokens in reverse order
     int withoutFirst(int x);                     ///< all tokens except the first
     int rows(int x, int64_t first, int64_t end);
-    void finish(int x);  ///< a norm, and the output
+    void finish(int x);  ///< adds a norm and the output
 
     int norm(int x);
     int linear(int x, int from, int to);

@@ -65,8 +65,8 @@ protected:
     fs::path m_folder;
 };
 
-/// Writes the archive that earlier versions wrote with LibTorch, in which the address of each weight is the
-/// key of the optimiser's state.
+/// Writes an archive as earlier versions wrote it with LibTorch. The key of a weight in the optimiser's state
+/// is the weight's address in memory.
 class Archive {
 public:
     explicit Archive(const SegmenterOptions& options) {

@@ -1,4 +1,4 @@
-# Read by scripts that test programs: fail and fails. $name stands in front of their messages.
+# Functions for scripts that test programs: fail and fails. Messages begin with $name, which the script sets.
 fail() {
     echo "$name: $1" >&2
     exit 1

@@ -62,8 +62,8 @@ TEST_P(ExportTest, OpenCvComputesWhatLibTorchComputes) {
     std::filesystem::remove(path);
 }
 
-// The standard form has norms without weights, as graph optimisers also write them. The converter accepts
-// them.
+// The standard form has norms without weights, which graph optimisers also write. The converter must accept
+// such norms.
 TEST_P(ExportTest, ConverterTakesTheStandardForm) {
     const Case& c = GetParam();
     auto model = modelOf(c, 6);

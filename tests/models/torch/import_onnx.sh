@@ -1,6 +1,6 @@
 #!/bin/sh
-# import_onnx.sh MPM-MODELS MPM: a checkpoint in Segmenter's layout becomes an ONNX file in a single command, and errors
-# are a single line.
+# import_onnx.sh MPM-MODELS MPM: checks that one command converts a checkpoint in Segmenter's layout to an ONNX file, and
+# that each error is a single line.
 set -eu
 models=$1 mpm=$2
 here=$(cd "$(dirname "$0")" && pwd)

@@ -180,7 +180,7 @@ TEST(Import, RefusesWhatDoesNotFit) {
     EXPECT_ANY_THROW(importWeights(tensors, {}));
 }
 
-/// Damages a file at many places. Reading it may give other values or fail, but must not crash, hang or read
+/// Damages a file at many places. `read` may return other values or throw, but must not crash, hang or read
 /// beyond the file.
 template <typename Read>
 void survivesDamage(const std::string& sound, Read read) {

@@ -41,7 +41,7 @@ def policy_weights(seed, equal):
         layer_weights(state, f"policy.blocks.{i}.expand", wide, inside, 1, g)
         layer_weights(state, f"policy.blocks.{i}.depthwise", wide, 1, kernel, g)
         layer_weights(state, f"policy.blocks.{i}.project", out, wide, 1, g)
-    # Small: for certain scores the softmax would be equal for different logits.
+    # The weights are small, because the softmax of large logits is 0 or 1 even if the logits differ.
     state["policy.head.weight"] = torch.zeros(2, 112, 1, 1) if equal else 0.02 * torch.randn(2, 112, 1, 1, generator=g)
     state["policy.head.bias"] = torch.zeros(2) if equal else torch.randn(2, generator=g)
     return state

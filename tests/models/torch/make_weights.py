@@ -114,7 +114,7 @@ def expect(folder, name, image, out):
 
 
 def segmenter(folder, g, name, classes):
-    # Four heads of 32: only variant.yml has this number. The decoder has two of 64.
+    # The backbone has four heads of 32 values; only variant.yml has this number. The decoder has two heads of 64.
     backbone, head = vit_weights(4 * 6, False, 1), head_weights(classes, 2)
     os.makedirs(os.path.join(folder, name))
     model = {**prefixed("encoder.", backbone), **prefixed("decoder.", head)}

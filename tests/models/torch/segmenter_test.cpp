@@ -165,7 +165,7 @@ TEST(Segmenter, StochasticDepthLeavesOutBranchesOfWholeImagesWhileTraining) {
         for (int64_t b = 0; b < 6; ++b)
             kept += torch::equal(out[b], x[b]);
     }
-    EXPECT_NEAR(static_cast<double>(kept) / 2400, 0.25, 0.04);  // if both branches are dropped
+    EXPECT_NEAR(static_cast<double>(kept) / 2400, 0.25, 0.04);  // 0.5 * 0.5: both branches are dropped
 }
 
 TEST(Segmenter, PatchEightHasFourTimesTheTokens) {

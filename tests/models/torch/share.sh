@@ -1,5 +1,5 @@
 #!/bin/sh
-# share.sh MPM-MODELS MPM: token sharing from training to measuring with the programs themselves, on frames of the built-in street.
+# share.sh MPM-MODELS MPM: runs the programs from training to measuring with token sharing, on frames of the built-in street.
 set -eu
 models=$1 mpm=$2
 here=$(cd "$(dirname "$0")" && pwd)
@@ -35,7 +35,7 @@ folder="--data street --dataset folder"
 
 "$mpm" eval shared.onnx --dataset folder --root street --json eval.json \
     --compare none,cts,cts:shared=2,policy=random,cts:shared=2,policy=oracle,cts:shared=6 >table 2>log || fail "$(cat log)"
-# Tokens of 24 patches: all, three superpatches fewer by the file's number, by two, by two, by all six.
+# Each shared superpatch of four patches saves three of 24 tokens. The methods share 0, 3 (the file's number), 2, 2 and 6.
 tokens=$(tr -d ' \n' <eval.json | grep -o '"tokens":\[[0-9.]*' | cut -d[ -f2 | tr '\n' ' ')
 [ "$tokens" = "24.0 15.0 18.0 18.0 6.0 " ] || fail "tokens: $tokens"
 "$mpm" eval shared.onnx --dataset folder --root street >own 2>log || fail "$(cat log)"

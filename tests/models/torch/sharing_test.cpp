@@ -219,7 +219,7 @@ TEST(Sharing, TrainsTheWeightsAndNotTheChoice) {
     EXPECT_GT(model->encoder->patchEmbed->proj->weight.grad().abs().sum().item<float>(), 0);
     for (const auto& weight : sharing->policy->parameters())
         EXPECT_FALSE(weight.grad().defined());
-    o.shared = 21;  // there are only 20
+    o.shared = 21;  // the image has only 20 superpatches
     EXPECT_ANY_THROW(train(o, {samples, {}, 255}));
     o.shared = 9;
     o.reducer.schedule = {1};

@@ -1,5 +1,6 @@
-// Tests the calls that reach libmpm_cuda: forwards over device memory, single merges, settings. A library
-// that only records calls replaces libmpm_cuda. Addresses are invalid, so a read by the CPU crashes the test.
+// Tests which calls libmpm_cuda gets: forwards over device memory, single merges, settings. A library that
+// only records calls replaces libmpm_cuda. The device addresses are invalid: if the CPU reads one, the test
+// crashes.
 #include <dlfcn.h>
 
 #include <cstdlib>

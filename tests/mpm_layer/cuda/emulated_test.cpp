@@ -1,6 +1,6 @@
-// The kernels on an emulated GPU (tests/support/cuda): comparisons must find mistakes that are planted in the
-// kernels, and the backend must handle calls that fail. The suite in encoder_test.cpp checks the kernels
-// without mistakes.
+// The kernels on an emulated GPU (tests/support/cuda). Comparisons must find intentional mistakes in copies
+// of the kernels, and the backend must handle calls that fail. The suite in encoder_test.cpp checks the
+// kernels without mistakes.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -65,7 +65,7 @@ struct Forward {
 std::string encoderDiffers(Precision precision, double tolerance) {
     EncoderOptions o;
     o.rope = "half", o.headSize = 32, o.imageTokens = 200, o.blocks = 2;
-    // In bf16, nearly equal similarities may be in another order, so only f32 merges.
+    // In bf16, rounding may change the order of nearly equal similarities, so only the f32 encoder merges.
     if (precision == Precision::F32) o.schedule = {1};
     Forward forward(o);
     const cv::Mat batch = makeBatch(o, 2, o.imageTokens, 3);
@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(
                     std::pair{"outside", "outside of its memory"}),
     [](const auto& one) { return std::string(one.param.first); });
 
-// If recording a CUDA graph fails, this and all later forwards launch the kernels without a graph.
+// If recording a CUDA graph fails, the current and all later forwards launch kernels without a graph.
 TEST_F(EmulatedCuda, RecordingMayBeRefused) {
     use("mpm_cuda_emulated");
     setenv("MPM_CUDA_GRAPHS", "always", 1);
@@ -192,7 +192,7 @@ TEST_F(EmulatedCuda, MemoryMayRunOut) {
     EXPECT_GT(failures, 0);
 }
 
-// A GPU does not support reuse. Auto takes the CPU if reuse is on, else the GPU.
+// The GPU's backend does not support reuse. If reuse is on, Device::Auto selects the CPU, else the GPU.
 TEST_F(EmulatedCuda, AutoReusesOnTheProcessor) {
     use("mpm_cuda_emulated");
     const EncoderOptions o;

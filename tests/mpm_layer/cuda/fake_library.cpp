@@ -58,7 +58,7 @@ struct MpmCudaEncoder {
 };
 struct MpmCudaSession {
     int32_t tokens;
-    std::vector<float> rows;  // image tokens only
+    std::vector<float> rows;  // rows of image tokens
 };
 
 namespace {

@@ -1,4 +1,4 @@
-// The code that CUDA kernels share with the CPU: tiles, order of candidates, numbering, scaling, means.
+// Tests functions of CUDA kernels, on the CPU: tiles, order of candidates, numbering, scaling, means.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -49,7 +49,7 @@ TEST(Palette, KeepsColoursApart) {
     EXPECT_EQ(completed[3], colours[3]);
 }
 
-/// Returns colours in CIE Lab. If `deuteranopia`, as people without green cones see them (Machado 2009).
+/// Converts colours to CIE Lab. If `deuteranopia`, first simulates vision without green cones (Machado 2009).
 cv::Mat labOf(const Palette& colours, bool deuteranopia) {
     cv::Mat rgb(1, static_cast<int>(colours.size()), CV_8UC3), linear, lab;
     std::copy(colours.begin(), colours.end(), rgb.begin<cv::Vec3b>());
@@ -72,7 +72,7 @@ cv::Mat labOf(const Palette& colours, bool deuteranopia) {
 
 TEST(Palette, IsSeenByColourBlindEyesAndOnBothThemes) {
     Palette colours = defaultPalette(20);
-    // The backgrounds of bars: cards of the light and of the dark theme.
+    // The background colours of bars, in the light and in the dark theme.
     const Palette grounds = {{255, 255, 255}, {0xE9, 0xEC, 0xF0}, {0x1C, 0x21, 0x29}, {0x2A, 0x31, 0x3C}};
     colours.insert(colours.end(), grounds.begin(), grounds.end());
     for (const bool deuteranopia : {false, true}) {
@@ -257,8 +257,8 @@ TEST(FeatureColours, TellKindsOfTokensApart) {
         }
 }
 
-// The first frames determine the principal components. Later frames do not change them, so colours do not
-// depend on the frames in between.
+// The first frames determine the principal components. Later frames do not change the components, so equal
+// tokens keep their colours.
 TEST(FeatureColours, AreStableOverTime) {
     FeatureColours colours;
     const cv::Mat first = colours.colours(fourKinds(1), {8, 8});

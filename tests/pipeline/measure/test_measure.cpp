@@ -70,7 +70,7 @@ TEST(Method, BlocksMayFollowParameters) {
     EXPECT_TRUE(usualBlocks("mpm", 12).empty());
 }
 
-// If a model has its own method, `mpm` without blocks and `reuse` mean that method.
+// If a method is set in the model, `mpm` without blocks and `reuse` select this method.
 TEST(Method, WithoutBlocksMpmIsTheModelsOwn) {
     const OwnMerging own{"mpm:pairs=2", {0, 2}};
     EXPECT_EQ(methodsFrom("mpm")[0].reducer(own), "mpm:pairs=2");

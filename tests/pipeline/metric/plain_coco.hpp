@@ -54,7 +54,7 @@ struct PlainCoco {
             }
             for (size_t d = 0; d < detections.size(); ++d) {
                 int best = -1;
-                for (const bool among : {false, true}) {  // ignored objects only if no other fits
+                for (const bool among : {false, true}) {  // ignored objects match only if no others do
                     for (size_t g = 0; g < objects.size() && (best < 0 || ignored[best] == among); ++g) {
                         if (ignored[g] != among || (used[g] && !objects[g].crowd)) continue;
                         const double overlap = overlapOf(detections[d], objects[g]);

@@ -88,7 +88,8 @@ TEST(Regions, ObjectsGoBySizeOfTheirRegion) {
 }
 
 TEST(Distances, JoinsAreMeasuredFromMiddleToMiddle) {
-    // In a 1x4 grid, patches 0 and 1 join, then this pair and patch 3. Their centres are 2.5 apart.
+    // In a 1x4 grid, patches 0 and 1 join, then patch 3 joins this pair. The centres of the pair and of
+    // patch 3 are 2.5 patches apart.
     const cv::Mat first = (cv::Mat_<int>(1, 4) << 0, 0, 1, 2), second = (cv::Mat_<int>(1, 3) << 0, 1, 0);
     const auto counts = joinDistances({first, second}, {4, 1});
     ASSERT_EQ(counts.size(), 2u);

@@ -130,8 +130,8 @@ TEST(ObjectFollower, AnotherWishKeepsTheStaysByRegion) {
     EXPECT_TRUE(walker->before.empty()) << "the program runs on";
 }
 
-/// After a restart, a stay counts from the moment at which the object stopped. If this moment is unknown, a
-/// longer stay is assumed, because an additional alert is better than a missed alert.
+/// After a restart, a stay in a region counts from the moment at which the object stopped. If this moment is
+/// unknown, the stay counts from the last frame before the restart, and an alert may come a second time.
 TEST(ObjectFollower, AStayInARegionIsKnownAfterARestartSinceTheObjectStopped) {
     for (const bool stood : {true, false}) {
         Follower before, after;
@@ -228,7 +228,7 @@ TEST(ObjectFollower, ImagesOfAnotherSizeShowTheSameObjects) {
     EXPECT_NEAR(ofClass(all, 2)->stays.at(""), 19.5, .01);
 }
 
-/// Even with only a frame a minute, a car that has left is reported after a few frames.
+/// If there is only a frame a minute, a car that is gone must still leave after a few frames.
 TEST(ObjectFollower, WhatIsRarelyLookedAtLeavesAfterAFewFrames) {
     Follower is;
     for (int i = 0; i < 10; ++i)

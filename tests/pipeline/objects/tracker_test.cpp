@@ -41,11 +41,11 @@ TEST(ObjectTracker, KeepsTheIdentityOfAnObjectThatMoves) {
 
 TEST(ObjectTracker, ObjectsThatMeetKeepTheirIdentity) {
     ObjectTracker tracker;
-    std::map<std::int64_t, std::set<int>> ways;  // the objects that had each identity
+    std::map<std::int64_t, std::set<int>> ways;  // by identity: the objects that had this identity
     for (int i = 0; i < 30; ++i) {
         const float way = 12 * float(i);
         std::vector<Detection> found = {box(20 + way, 100)};
-        if (i < 13 || i > 17) found.push_back(box(20 + 12 * 29 - way, 104));  // hidden meanwhile
+        if (i < 13 || i > 17) found.push_back(box(20 + 12 * 29 - way, 104));  // is hidden in frames 13 to 17
         for (const TrackedObject& one : tracker.update(found, i * .2, kImage))
             if (one.seen) ways[one.id].insert(one.box.y > 102 ? 1 : 0);
     }
@@ -120,7 +120,7 @@ TEST(ObjectTracker, AnObjectThatMovesIsGoneAfterAnHour) {
     const auto objects = tracker.update({}, 3600, kImage);
     ASSERT_EQ(objects.size(), 1U);
     EXPECT_EQ(objects[0].state, ObjectState::Left);
-    EXPECT_EQ(tracker.update({box(190, 50)}, 3601, kImage).size(), 0U);  // too new
+    EXPECT_EQ(tracker.update({box(190, 50)}, 3601, kImage).size(), 0U);  // is too new to count
     EXPECT_GT(tracker.update({box(190, 50)}, 3602, kImage).at(0).id, objects[0].id);
 }
 

@@ -1,5 +1,5 @@
-// Time by part of the model. The part of a layer depends on whether the encoder's segments use its output, or
-// the layer uses the output of the segments.
+// The time of each part of a model. Two questions decide the part of a layer: do the encoder's segments use
+// the layer's output, and does the layer use the output of the segments?
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ test::EncoderOptions fourBlocks() {
 }
 
 /// Returns a model like ViT-Adapter, with two segments and a decoder. `side` is added before and between the
-/// segments, and after the decoder. "collected" comes from the first segment, but no segment uses it.
+/// segments, and after the decoder. No segment uses "collected", which comes from the first segment.
 OnnxModel adapterModel(bool withSide) {
     const EncoderCase whole = test::makeEncoder(fourBlocks());
     const std::vector<EncoderCase> segments = test::cutEncoder(whole, {2});
@@ -144,8 +144,8 @@ TEST_F(LayerPartsTest, ADetectorHasPartsAroundItsSelection) {
     }
 }
 
-// The time that the encoder reports is measured inside the encoder's layers. If times were assigned to the
-// wrong layers, the layers' times would be smaller.
+// The time in the encoder's report is measured inside the encoder's layers. So the measured time of these
+// layers must be at least as large, unless times belong to the wrong layers.
 TEST_F(LayerPartsTest, TimesBelongToTheirLayers) {
     cv::dnn::Net net = load(adapterModel(true));
     Encoder encoder = mpm::encoder(net);

@@ -1,5 +1,5 @@
 // Reuse with the shipped model on streams whose scene changes before the camera's noise is known. In each
-// frame, nearly all labels must equal the labels with all tokens computed.
+// frame, nearly all labels must equal those of a network that computes all tokens.
 #include <cstdlib>
 #include <functional>
 
@@ -114,7 +114,7 @@ public:
     void forget() { m_reuse.encoder().forget(); }
 
 private:
-    // Returns the labels with all tokens computed. Keeps them, because many scenes have the same frames.
+    // Returns the labels that a network without reuse gives. Keeps the labels, because scenes share frames.
     const cv::Mat& wanted(const cv::Mat& image, const cv::Mat& blob) {
         for (const auto& [seen, labels] : m_wanted)
             if (cv::norm(seen, image, cv::NORM_INF) == 0) return labels;
@@ -123,7 +123,7 @@ private:
     }
 
     Network m_all, m_reuse;
-    std::vector<std::pair<cv::Mat, cv::Mat>> m_wanted;  ///< images, and their labels with all tokens computed
+    std::vector<std::pair<cv::Mat, cv::Mat>> m_wanted;  ///< images, and their labels without reuse
 };
 
 void expectAgreement(const Frames& clip) {

@@ -183,8 +183,8 @@ TEST(ImageFiles, TheEndOfAPreviewIsNotTheImagesEnd) {
     EXPECT_FALSE(isRead(folder / "b.jpg", file));
 }
 
-/// Returns the message if the user may not read the source. Root may read everything, so the test temporarily
-/// becomes another user.
+/// Returns the message of a source that the user may not read. Root may read everything, so if root runs the
+/// test, it temporarily becomes another user.
 std::string toldAbout(const std::string& text) {
     const uid_t user = geteuid();
     if (user == 0 && seteuid(65534) != 0) return "cannot step down";

@@ -62,8 +62,8 @@ TEST(Agreement, BoxesMatchOneToOneWithTheirLabel) {
     EXPECT_DOUBLE_EQ(boxAgreement({}, full), 0);
 }
 
-// A constant in all rows must not increase the agreement, so the mean of the rows is subtracted. Each special
-// row has a separate mean.
+// A constant that all rows share must not increase the agreement, so the mean of the rows is subtracted. Each
+// special row has a separate mean, over the images.
 TEST(Agreement, RowsAreCentredOverImagesAndPositions) {
     const auto rowsOf = [](const cv::Mat& rows) { return TokenRows{rows, 1, rows.rows - 1}; };
     std::vector<cv::Mat> full, other;

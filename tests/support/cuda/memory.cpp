@@ -76,7 +76,8 @@ bool isRefused(const char* function) {
 
 }  // namespace emulated
 
-/// Lets a function fail. Tests find this symbol in the library that they load.
+/// Chooses calls of a function that fail: `skip` calls succeed, then `times` calls fail. Tests find this
+/// symbol in the library that they load.
 extern "C" __attribute__((visibility("default"))) void mpm_emulated_refuse(const char* function, int skip,
                                                                            int times) {
     emulated::refusals()[function] = {skip, times};

@@ -13,7 +13,7 @@ bool giveMemory(void* memory);
 /// Whether [address, address + bytes) is inside a single allocation.
 bool isOnDevice(const void* address, size_t bytes);
 
-/// For each function of the runtime: after `skip` calls that succeed, `times` calls fail.
+/// Counts a call of a function of the runtime. Returns true if mpm_emulated_refuse() chose it to fail.
 bool isRefused(const char* function);
 
 }  // namespace emulated

@@ -1,7 +1,7 @@
-// Runs the threads of a kernel on a single thread of the CPU. Each is a fiber, which runs until it must wait
-// at a barrier or in an operation of the warp, or ends. A random generator decides for each block whether
-// threads run forwards or backwards, so results that depend on the order differ. The generator has a fixed
-// seed.
+// Runs the threads of a kernel on a single thread of the CPU. Each thread of the kernel is a fiber, which
+// runs until it ends, or must wait at a barrier or in an operation of the warp. A random generator with a
+// fixed seed decides for each block whether threads run in ascending or descending order. So if a result
+// depends on the order, blocks differ.
 #pragma once
 
 #include <functional>
@@ -45,7 +45,8 @@ struct PendingCopies {
     int groups = 0;  ///< number of groups committed so far
 };
 PendingCopies& copiesOfThread();
-/// Whether copies of this block arrive at once, instead of at the wait. Both may happen on a GPU.
+/// Whether asynchronous copies of this block are done at once; if not, when the thread waits for them. On a
+/// GPU, both may happen.
 bool copiesEarly();
 
 /// Dynamic shared memory of the block. A page without access follows it.

@@ -1,5 +1,5 @@
-// Emulates AMX tiles in C++. Kernels are compiled with this header included first. It replaces the
-// intrinsics, and the functions that test whether processor and system support AMX.
+// Emulates AMX tiles in C++. The build includes this header before the source of a kernel. The header
+// replaces the intrinsics, and the functions that test whether processor and system support AMX.
 #pragma once
 
 #include <cpuid.h>

@@ -62,7 +62,7 @@ struct Spelling {
     bool slices = false;  ///< slices and permutations instead of split and flatten
     int64_t alignCorners = 0;
     std::string padding = "zeros";
-    float normaliser = 1;          ///< offsets are divided by this times the size of the level
+    float normaliser = 1;          ///< offsets are divided by normaliser * size of the level
     bool swapsLevels = false;      ///< samples of level 1 are joined before those of level 0
     bool pointsFirst = false;      ///< weights are in the order point, level
     bool softmaxOfPoints = false;  ///< a separate softmax for each level
@@ -216,7 +216,7 @@ TEST(DeformableExports, CustomOperator) {
 }
 
 // The ways in which an export unmasks rows whose keys are all masked. In `Shown`, the mask marks visible
-// keys. From `None` on, the export does not do this correctly, so the converter must keep the nodes.
+// keys. From `None` on, the export leaves such rows masked or unmasks other rows, so the nodes must stay.
 enum class Guard {
     Index,
     Arithmetic,
