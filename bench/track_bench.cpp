@@ -1,7 +1,8 @@
 // A benchmark of the tracker, for each light and frame rate. The tracker gets the true boxes of the built-in
 // street, but a tenth of them is dropped at random.
 //   mpm_bench_tracks [STREETS [SECONDS]]
-// The bar is an IDF1 of 0.85 at 5 frames a second; the exit status is 1 if any light misses it.
+// The bar (required value) is an IDF1 of 0.85 at 5 frames a second. The exit status is 1 if any light misses
+// the bar.
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -24,8 +25,8 @@ void print(const char* light, int rate, const std::vector<mpm::pipeline::TrackCo
     std::fflush(stdout);
 }
 
-/// Returns whether the bar is reached. The caller passes other streets for each light: the light does not
-/// change the true boxes, so the same streets would give the same result.
+/// Returns whether the bar is reached. The caller must pass different streets for each light: the light does
+/// not change the true boxes, so the same streets would give the same result.
 bool measure(const char* light, int firstSeed, int streets, double seconds) {
     std::map<int, std::vector<mpm::pipeline::TrackCounts>> byRate;
     for (int i = 0; i < streets; ++i) {

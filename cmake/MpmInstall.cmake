@@ -2,7 +2,7 @@
 include(CMakePackageConfigHelpers)
 find_package(OpenCV REQUIRED COMPONENTS core imgproc dnn)
 
-set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS  # whatever the umask of who installs
+set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS  # for any umask
   OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 set(MPM_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/mpm")
 
@@ -25,7 +25,8 @@ endforeach()
 configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/mpmConfig.cmake.in" "${PROJECT_BINARY_DIR}/mpmConfig.cmake"
   INSTALL_DESTINATION "${MPM_CMAKE_DIR}" NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/mpmConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
-# Relative to the file's folder, so that it is right in a .deb and with `cmake --install --prefix`.
+# mpm.pc contains the prefix as a path relative to the folder of mpm.pc, because `cmake --install --prefix`
+# may install to any folder.
 file(RELATIVE_PATH MPM_PC_TO_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 string(REGEX REPLACE "/$" "" MPM_PC_TO_PREFIX "${MPM_PC_TO_PREFIX}")
 configure_file("${CMAKE_CURRENT_LIST_DIR}/mpm.pc.in" "${PROJECT_BINARY_DIR}/mpm.pc" @ONLY)
@@ -33,8 +34,8 @@ install(FILES "${PROJECT_BINARY_DIR}/mpmConfig.cmake" "${PROJECT_BINARY_DIR}/mpm
   DESTINATION "${MPM_CMAKE_DIR}" COMPONENT dev)
 install(FILES "${PROJECT_BINARY_DIR}/mpm.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT dev)
 install(FILES "${PROJECT_SOURCE_DIR}/docs/reference/operators.md" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/libmpm-dev" COMPONENT dev)
-# The library as a module of OpenCV's own build, made of the same sources.
-# It is made in a temporary folder: root may install from a user's build folder, and several installations may run at once.
+# Installs the library's sources as a module for OpenCV's own build. make.sh writes the module to a temporary
+# folder, because root may install from a user's build folder, and several installations may run at once.
 install(CODE "
   execute_process(COMMAND mktemp -d OUTPUT_VARIABLE folder OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   execute_process(COMMAND sh \"${PROJECT_SOURCE_DIR}/mpm_layer/opencv_module/make.sh\" \"${PROJECT_SOURCE_DIR}\"

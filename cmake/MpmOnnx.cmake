@@ -1,4 +1,4 @@
-# mpm_onnx_proto: the protobuf classes of ONNX. Their target was renamed between Debian 12 and 13.
+# mpm_onnx_proto: the protobuf classes of ONNX. Debian 12 and 13 have different names for their target.
 find_package(ONNX CONFIG REQUIRED)
 find_package(Protobuf REQUIRED)
 

@@ -1,5 +1,5 @@
-# The features of the OpenCV that was found, for mpm_layer/dnn/opencv.hpp: no version numbers. Each test that succeeds
-# adds a definition of the test's name.
+# Tests which features the found OpenCV has, for mpm_layer/dnn/opencv.hpp, which uses no version numbers. Each
+# test that succeeds defines a macro with the test's name.
 include(CheckCXXSourceCompiles)
 
 function(mpm_test_opencv name header code)

@@ -38,9 +38,9 @@ if(MPM_BUILD_GUI)
   list(APPEND components MONITOR)
   set(CPACK_DEBIAN_MONITOR_PACKAGE_NAME mpm-monitor)
   set(CPACK_DEBIAN_MONITOR_PACKAGE_SECTION graphics)
-  # The shipped model, and "mpm info" and "mpm doctor", which messages of the monitor name.
+  # The monitor uses the shipped model, and its messages mention "mpm info" and "mpm doctor".
   set(CPACK_COMPONENT_MONITOR_DEPENDS tools)
-  # The words of Qt's buttons.
+  # Translations of the texts on Qt's own buttons.
   set(CPACK_DEBIAN_MONITOR_PACKAGE_RECOMMENDS "qt6-translations-l10n")
   set(CPACK_DEBIAN_MONITOR_PACKAGE_SUGGESTS "mosquitto, prometheus")
   set(scripts "${PROJECT_SOURCE_DIR}/assets/debian/monitor")
@@ -52,10 +52,10 @@ if(TARGET mpm-models)
   list(APPEND components TRAINING)
   set(CPACK_DEBIAN_TRAINING_PACKAGE_NAME mpm-models)
   set(CPACK_DEBIAN_TRAINING_PACKAGE_SECTION graphics)
-  set(CPACK_DEBIAN_TRAINING_PACKAGE_RECOMMENDS "mpm, libopenblas0-openmp")  # LibTorch is 4 times as fast with it
+  set(CPACK_DEBIAN_TRAINING_PACKAGE_RECOMMENDS "mpm, libopenblas0-openmp")  # OpenBLAS makes LibTorch 4 times as fast
   set(CPACK_COMPONENT_TRAINING_DESCRIPTION "Train and import segmentation models for merged vision transformers")
 endif()
-# The loader's cache follows the library.
+# Updates the loader's cache (ldconfig) after the library is installed or removed.
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA "${PROJECT_SOURCE_DIR}/assets/debian/triggers")
 if(TARGET mpm_python)
   list(APPEND CPACK_COMPONENTS_ALL python)
@@ -77,7 +77,8 @@ if(TARGET mpm_gstreamer)
   set(CPACK_COMPONENT_GSTREAMER_DESCRIPTION "Segment frames in GStreamer pipelines with merged vision transformers")
 endif()
 
-# Debian's place for a licence and the changelog is a folder a package. gzip -n: without the time, for the same bytes each time.
+# Debian requires a folder with licence and changelog for each package. gzip -n stores no time, so every build
+# gives the same bytes.
 configure_file("${PROJECT_SOURCE_DIR}/assets/debian/changelog" "${PROJECT_BINARY_DIR}/debian/changelog" COPYONLY)
 execute_process(COMMAND gzip -9nkf "${PROJECT_BINARY_DIR}/debian/changelog" COMMAND_ERROR_IS_FATAL ANY)
 foreach(component IN LISTS components)
@@ -86,7 +87,7 @@ foreach(component IN LISTS components)
     DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${component}_PACKAGE_NAME}" COMPONENT ${folder})
   install(FILES "${PROJECT_BINARY_DIR}/debian/changelog.gz"
     DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${component}_PACKAGE_NAME}" COMPONENT ${folder})
-  # The project has no mail address yet.
+  # Overrides lintian's errors about the mail address, because the project has no mail address yet.
   set(package "${CPACK_DEBIAN_${component}_PACKAGE_NAME}")
   file(WRITE "${PROJECT_BINARY_DIR}/debian/overrides/${package}" "${package}: bogus-mail-host\n${package}: bogus-mail-host-in-debian-changelog\n")
   install(FILES "${PROJECT_BINARY_DIR}/debian/overrides/${package}"

@@ -12,9 +12,10 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 
-# Programs link libmpm.a, so they need no search path for libraries (RUNPATH), and built files are installed unchanged.
-# Otherwise CMake would write the build folder's paths, padded so that it can replace them later, and the loader reads the
-# empty entry as the current folder. Only libraries outside the system's folders are listed (an OpenCV under /opt).
+# Programs link libmpm.a, so they need no search path for libraries (RUNPATH), and installation copies the
+# built files unchanged. By default, CMake would write a RUNPATH with paths of the build folder and padding.
+# The loader would read the padding as an empty entry, which means the current folder. With these settings,
+# RUNPATH has only folders of libraries outside the system's folders, such as an OpenCV under /opt.
 set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
@@ -29,24 +30,24 @@ add_library(mpm_warnings INTERFACE)
 target_compile_options(mpm_warnings INTERFACE -Wall -Wextra $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local> $<$<BOOL:${MPM_WERROR}>:-Werror>)
 
 foreach(sanitizer IN LISTS MPM_SANITIZE)
-  # Instrumented, GCC 12 takes members of the standard library and of Qt for uninitialized, although none is.
+  # With a sanitizer, GCC 12 warns falsely of uninitialized members of the standard library and of Qt.
   add_compile_options(-fsanitize=${sanitizer} -fno-omit-frame-pointer
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   add_link_options(-fsanitize=${sanitizer})
 endforeach()
 
-if(MPM_LIBFUZZER)  # coverage of branches guides it
+if(MPM_LIBFUZZER)  # libFuzzer needs the coverage of branches
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# mpm_prefer_fast_builds(): for the targets of this folder that come after it. They call libraries which do the work, and
-# -O1 saves a quarter to a third of their compile time.
+# mpm_prefer_fast_builds(): compiles the targets that follow in this folder with -O1, which saves a quarter to
+# a third of their compile time. Libraries with full optimisation do the main work of these targets.
 function(mpm_prefer_fast_builds)
   add_compile_options($<$<CONFIG:Release>:-O1>)
 endfunction()
 
-# mpm_program_headers(NAME): headers that the programs of a room share, compiled once; target_precompile_headers on the
-# result names them, and REUSE_FROM takes them. Programs are compiled with -fPIE, hence not as a library would be.
+# mpm_program_headers(NAME LIBRARY...): adds a target whose precompiled headers several programs share with
+# REUSE_FROM NAME. The target is compiled with -fPIE, like programs and unlike libraries.
 function(mpm_program_headers name)
   file(GENERATE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp" CONTENT "")
   add_library(${name} OBJECT "${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp")
@@ -66,7 +67,7 @@ function(mpm_add_test name label)
   if(NOT DEFINED arg_HEADERS)
     target_precompile_headers(${name} REUSE_FROM mpm_test_headers)
   elseif(arg_HEADERS)
-    target_compile_options(${name} PRIVATE -fPIC)  # as the library is compiled
+    target_compile_options(${name} PRIVATE -fPIC)  # like the library
     target_precompile_headers(${name} REUSE_FROM ${arg_HEADERS})
   endif()
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} mpm_warnings GTest::gtest_main)
@@ -85,8 +86,8 @@ function(mpm_add_test name label)
   endif()
 endfunction()
 
-# The shipped model, for the programs and modules of this folder: in share/mpm of the prefix, as after installation. So
-# no program contains a path of the build machine.
+# mpm_place_models(): makes ../share/mpm, relative to this folder's build, a link to the shipped models.
+# Programs search there, as after installation, so no program contains a path of the build machine.
 function(mpm_place_models)
   if(NOT EXISTS "${PROJECT_SOURCE_DIR}/models/zoo")
     return()
@@ -96,7 +97,8 @@ function(mpm_place_models)
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/models/zoo" "${parent}/share/mpm" SYMBOLIC)
 endfunction()
 
-# mpm_find_place(KIND CHOSEN SETTING): at installation, ${MPM_PLACE} is the module's folder: cmake/install_modules.cmake.
+# mpm_find_place(KIND CHOSEN SETTING): at installation, cmake/install_modules.cmake sets MPM_PLACE to the
+# folder of the module.
 function(mpm_find_place kind chosen setting)
   install(CODE "set(MPM_KIND ${kind})
   set(MPM_CHOSEN \"${chosen}\")

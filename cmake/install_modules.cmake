@@ -1,5 +1,6 @@
-# At installation, by cmake or by cpack: MPM_PLACE becomes the folder below the prefix in which the loading program
-# searches for the module. MPM_KIND: python or gstreamer. MPM_CHOSEN: the user's choice.
+# cmake and cpack run this file at installation. Sets MPM_PLACE to the folder, relative to the prefix, in
+# which Python or GStreamer searches for the module. MPM_KIND: python or gstreamer. MPM_CHOSEN: the user's
+# choice, or empty.
 cmake_policy(VERSION 3.25)
 set(MPM_PLACE "${MPM_CHOSEN}")
 if(NOT MPM_PLACE AND MPM_KIND STREQUAL "python")

@@ -5,10 +5,11 @@
 #   mpm-VERSION.tar.gz                     the sources
 #   debian12/, debian13/                   the Debian packages and their bill of materials
 #   mpm_vit-VERSION-*.whl                  the wheel for pip
-#   SHA256SUMS                             of all of them
-# Everything is built twice, from copies of the commit at two paths, and must have the same bytes; MPM_RELEASE_ONCE=1 builds once.
-# Packages of the Debian release that runs are built here, others in a system that debootstrap makes under build/roots (or
-# $MPM_ROOTS; needs root). The image is built from dist/debian12 and a folder of Debian's packages, without a network.
+#   SHA256SUMS                             checksums of these files
+# Builds everything twice, from copies of the commit at two paths; both builds must give the same bytes.
+# MPM_RELEASE_ONCE=1 builds once. Builds the packages of this machine's Debian release here, and the packages
+# of another release in a system that debootstrap makes under build/roots (or $MPM_ROOTS; needs root). Builds
+# the image from dist/debian12 and a folder of Debian's packages, without a network.
 set -eu
 tree=$(cd "$(dirname "$0")/.." && pwd)
 version=$(sed -n 's/^project(mpm VERSION \([0-9.]*\).*/\1/p' "$tree/CMakeLists.txt")
@@ -23,7 +24,7 @@ fail() {
     exit 1
 }
 
-# copies FOLDER: the commit, in FOLDER/first and, for the second time, in a path with other words and another length.
+# copies FOLDER: writes the commit to FOLDER/first and to "FOLDER/second time", a longer path with a space.
 copies() {
     for copy in first "${MPM_RELEASE_ONCE:-second time}"; do
         [ "$copy" != 1 ] || continue
@@ -32,7 +33,7 @@ copies() {
     done
 }
 
-# same FOLDER PATTERN: both copies made the same files.
+# same FOLDER PATTERN: fails if a file that matches PATTERN differs between the two copies.
 same() {
     [ -z "${MPM_RELEASE_ONCE:-}" ] || return 0
     for made in "$1/first"/$2; do
@@ -40,8 +41,8 @@ same() {
     done
 }
 
-# each FOLDER COMMAND...: in both copies; the second time without a cache of compiled files, which may not make paths relative
-# either: they are in the messages of assertions.
+# each FOLDER COMMAND...: runs COMMAND in both copies. The first time, ccache must not make paths relative,
+# because messages of assertions contain paths. The second time runs without ccache.
 each() {
     folder=$1
     shift
@@ -54,7 +55,7 @@ source_archive() {
     git -C "$tree" archive --format=tar --prefix="mpm-$version/" HEAD | gzip -9n >"$dist/mpm-$version.tar.gz"
 }
 
-# suite NAME NUMBER: packages of a Debian release, to dist/debianNUMBER.
+# suite NAME NUMBER: builds the packages of the Debian release NAME and copies them to dist/debianNUMBER.
 suite() {
     (. /etc/os-release && [ "${VERSION_CODENAME:-}" = "$1" ]) && where=$work/$1 || where=$roots/$1-release/src
     if [ "$where" != "$work/$1" ]; then

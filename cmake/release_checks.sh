@@ -1,15 +1,15 @@
 #!/bin/sh
-# Checks that the tree may be released, each problem on a line:
-#   release_checks.sh [ROOT]        the tree (default: this tree)
-#   release_checks.sh --self-test   that each problem is found
-# The version of CMakeLists.txt is in every place that has one, the changelog has it with a date, nothing is uncommitted, every
-# text is translated, the interface has a dump, and every part has a licence.
+# Checks that a tree may be released, and prints a line for each problem:
+#   release_checks.sh [ROOT]        checks the tree ROOT (default: this tree)
+#   release_checks.sh --self-test   checks that the script finds each problem
+# Every file with a version must have the version of CMakeLists.txt. CHANGELOG.md must also have its date. No
+# change may be uncommitted. Every text must have a translation, the interface a dump, every part a licence.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 
 version_of() { sed -n 's/^project(mpm VERSION \([0-9.]*\).*/\1/p' "$1/CMakeLists.txt"; }
 
-# Each prints its problems.
+# Each of the functions below prints the problems that it finds.
 clean() {
     [ ! -e "$1/.git" ] || [ -z "$(git -C "$1" status --porcelain)" ] || echo "uncommitted changes: $(git -C "$1" status --porcelain | head -n 3)"
 }
@@ -29,7 +29,7 @@ versions() (
     ! grep -q 'Nothing is released' README.md CONTRIBUTING.md || echo "a document says that nothing is released"
 )
 
-# Between "Unreleased" and the release is nothing.
+# The section "Unreleased" must have no entries.
 changelog() {
     awk '/^## / { if (open && lines) print "CHANGELOG.md: entries are still under Unreleased"
                   open = /Unreleased/; lines = 0; next }
@@ -61,7 +61,7 @@ check() {
     [ -z "$problems" ] || { echo "$problems" | sed 's/^/release: /' >&2 && return 1; }
 }
 
-# expect PART TEXT COMMAND: in a copy of the files, COMMAND makes PART print TEXT, which it does not print before.
+# expect PART TEXT COMMAND: checks that PART prints nothing in a copy of the files, and TEXT after COMMAND.
 expect() {
     rm -rf "$scratch/tree"
     mkdir -p "$scratch/tree"

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import uuid
 
-# Libraries that are headers only: nothing at run time shows that they are in a program.
+# Libraries that have only headers. Programs contain their code, but no dependency of a package shows this.
 HEADERS = {
     "libmpm0": ["nlohmann-json3-dev"],
     "libmpm-dev": ["nlohmann-json3-dev"],

@@ -1,7 +1,8 @@
 #!/bin/sh
-# image.sh PACKAGES [SUITE] [NAME]: builds the image of the monitor from a folder of MPM's packages, such as dist/debian12, on a
-# base that debootstrap makes, with buildah. The build itself has no network: Debian's packages are downloaded before. The
-# image is localhost/NAME (default: mpm-monitor) in buildah's store, or in the store of $MPM_BUILDAH ("buildah --root ...").
+# image.sh PACKAGES [SUITE] [NAME]: builds the monitor's container image with buildah. PACKAGES: a folder of MPM's packages,
+# such as dist/debian12. debootstrap makes the base image. The script downloads Debian's packages and then builds without a
+# network. The image is localhost/NAME (default: mpm-monitor) in the store of $MPM_BUILDAH, which is a command such as
+# "buildah --root FOLDER" (default: buildah).
 # Needs root, buildah, debootstrap and a package mirror ($MPM_MIRROR).
 set -eu
 tree=$(cd "$(dirname "$0")/.." && pwd)

@@ -31,8 +31,8 @@ def parity_case(library, size, precision, images, tokens, schedule):
     encoder.close()
     vit = Vit(weights, heads, blocks).double().cuda()
     worst, alike, undecided, wrong = 0.0, 0, 0, 0
-    # Only the first map is checked, and only if its tokens are exact, because blocks in half precision and earlier
-    # merges round tokens.
+    # Checks only the first map, because each merge rounds the tokens of later maps. Blocks in half precision
+    # round tokens too, so checks the first map only in f32, or if tokens merge before block 0.
     judged = 1 if precision == "f32" or schedule[:1] == (0,) else 0
     for i in range(images):
         wanted, verdicts = reference(vit, torch.from_numpy(batch[i]).double().cuda(), schedule,

@@ -4,7 +4,7 @@
 #                                                 the programs, libmpm, the libraries that these need, and the
 #                                                 fixtures of $MPM_SHARED_DIR (../shared) if there are any: about
 #                                                 400 MB. Split: tar -c FOLDER | xz | split -b 48M - FOLDER.
-#   bench/gpu/end_to_end.sh run FOLDER OUT [STEP]...   there, after bench/gpu/run.sh OUT build, with PyTorch and timm:
+#   bench/gpu/end_to_end.sh run FOLDER OUT [STEP]...   after run.sh OUT build on the GPU machine, with PyTorch and timm:
 #       suite      suite.txt        the encoder's suite
 #       fixtures   fixtures.txt     converted fixtures, compared with PyTorch's results
 #       model      labels.txt, end_to_end.json   exports and converts a ViT-B; compares labels with the CPU's, and runs

@@ -114,7 +114,7 @@ def windows(x, size, k):
     g = int(n ** 0.5)
     raster = torch.arange(n, device=x.device).view(g // 2, 2, g // 2, 2).permute(0, 2, 1, 3).reshape(-1, 4)
     cells = x[:, raster.flatten()].view(b, -1, 4, d)
-    # The squared length of the sum is 4 plus twice the sum of the six cosines.
+    # The squared length of the sum is 4 plus twice the sum of the six cosines, so it ranks by similarity.
     alike = F.normalize(cells, dim=-1).sum(2).square().sum(-1)
     order = alike.argsort(-1, descending=True)
     merged, kept = order[:, :k], order[:, k:].sort(-1)[0]

@@ -19,7 +19,7 @@ mkdir -p "$out"
 out=$(cd "$out" && pwd)
 cd "$root"
 
-# cuBLASLt is part of the toolkit or, in a minimal toolkit, of PyTorch's packages.
+# cuBLASLt is part of the toolkit. If the toolkit is minimal, cuBLASLt is in PyTorch's packages.
 nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 toolkit=$(cd "$(dirname "$nvcc")/.." && pwd)
 packages=$(python3 -c 'import glob, os, nvidia; print(os.path.dirname(glob.glob(list(nvidia.__path__)[0] + "/*/include/cublasLt.h")[0]) + "/..")' 2>/dev/null || true)

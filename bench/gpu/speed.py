@@ -174,7 +174,8 @@ def pipelined(table, options, size):
 def timings(options):
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, CUDA {torch.version.cuda}")
     table = Table()
-    # Memory first, before other runs make the library allocate; f32 second, because it needs more than bf16.
+    # Measures memory first, because later runs would reuse memory that the library has already allocated.
+    # Measures bf16 before f32, because f32 needs more memory.
     for precision in ("bf16", "f32"):
         memory(table, options, precision)
     options.ceilings = ceilings()

@@ -149,8 +149,8 @@ def build(size):
         # quarters of the tokens.
         model.patch.weight.copy_((torch.randn(DIM, 3, 1, 1) * 0.05).expand_as(model.patch.weight))
         model.pos_embed.mul_(0.05)
-        # A mask value near 0 may hide a place in one runtime but not in another. Trained models have few such values;
-        # here they would change all later masks by more than rounding.
+        # A mask value near 0 may hide a place in one runtime but not in another. Random weights give more
+        # such values than trained weights. Small weights limit how much such a place changes the later masks.
         for layer in model.decoder.layers:
             layer.cross.out_proj.weight.mul_(0.02)
         for norm in (m for m in model.modules() if isinstance(m, nn.BatchNorm2d)):

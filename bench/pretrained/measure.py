@@ -83,7 +83,7 @@ def methods(images):
     rows += [(f"every block to 9, share {s}", (GENTLE.format(s), NINE)) for s in ("0.3", "0.2")]
     rows += [(f"every block to 7, share 0.32, {m}", (g.format("0.32"), SEVEN)) for m, g in
              (("weighted", GENTLE), ("scaled", SCALED))]
-    share = "0.31" if images == "camvid-val" else "0.3085"  # about the time of ToMe with the larger r
+    share = "0.31" if images == "camvid-val" else "0.3085"  # takes about as long as ToMe with the larger r
     rows += [(f"every MLP to 9, share {share}, {m}", (g.format(share) + ",before=mlp", NINE)) for m, g in
              (("weighted", GENTLE), ("scaled", SCALED))]
     return rows
@@ -187,7 +187,7 @@ def compared(images, size, every, judge=None):
     wanted = ("all tokens", "mpm {2,5}", "gentle, share 0.4", "tuned")
     settings = methods(images) + tuned(images, size)
     rows = [(name, *values, "f32") for name, values in settings]
-    rounds = 1 if judge else 3  # small images take little time, of which more varies
+    rounds = 1 if judge else 3  # times of small images vary more
     found = interleaved(model, rows, pixels, rounds)
     for precision in filter(lambda name: model.can(name, pixels[0]), ("bf16", "i8")):
         some = [(name, *values, precision) for name, values in settings if name.startswith(wanted)]
@@ -236,7 +236,7 @@ def reuse():
         results[name] = [model(frame) for frame in frames]
     full = numpy.stack([tokens for tokens, _ in results["all tokens"]])
     base = statistics.mean(ms for _, ms in results["all tokens"][1:])
-    # The frames show a single scene, so little but noise would remain of the class token without its mean.
+    # The frames show a single scene, so a class token minus the mean class token would be mostly noise.
     head("60 frames of vtest.avi", "", "mean ms", "times as fast", "CLS, not centred", "patches, centred")
     for name, rows in results.items():
         mean = statistics.mean(ms for _, ms in rows[1:])

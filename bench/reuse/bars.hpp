@@ -13,9 +13,9 @@ struct Bar {
     std::string light;  ///< of the built-in street; empty for a video
     double rate = 5;
     bool compressed = false;
-    double flops = 0, speed = 0, speedBf16 = 0;  ///< how many times fewer operations; how many times as fast
+    double flops = 0, speed = 0, speedBf16 = 0;  ///< least factors: fewer operations; faster in f32, in bf16
     double loss = 0;                             ///< with labels: largest loss, in points of mIoU
-    double agreement = 0, worst = 0;             ///< without labels: least mean, least in any frame, percent
+    double agreement = 0, worst = 0;             ///< without labels: least mean, least of a frame, in percent
 };
 
 inline const Bar kBars[] = {

@@ -24,8 +24,8 @@ public:
             m_name, m_precision == Precision::F32 ? kMbF32 : kMb, [&] { return networkOf(m_reuse); }, image);
     }
 
-    /// Adds a line for each figure, with a bar if one is required. `peer`: command of another engine, or
-    /// empty.
+    /// Adds a line for each figure, with the figure's bar (required value) if there is one. `peer`: command
+    /// of another engine, or empty.
     void measure(const Clip& clip, const pipeline::ModelCost& cost, const std::string& peer,
                  Lines& lines) const {
         constexpr double kFewer = 5, kFaster = 4, kPeer = 4;

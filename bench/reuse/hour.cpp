@@ -18,7 +18,7 @@ namespace mpm::bench {
 namespace {
 
 constexpr int kSeed = 7201, kFramesASecond = 5;
-constexpr double kFirstHour = 16, kHours = 8;                   // of the street's day
+constexpr double kFirstHour = 16, kHours = 8;                   // in hours of the street's clock
 constexpr double kDayEnds = 18.5, kDusk = 19.3, kNight = 20.5;  // by the clock of the street
 
 // Interpolates between two lights. `share`: 0 at the first, 1 at the second.

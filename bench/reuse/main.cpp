@@ -58,7 +58,7 @@ private:
     void bars() {
         m_lines.head();
         for (const std::string& precision : m_options.precisions)
-            if (wanted("memory")) measureMemory(precision);  // before threads start, because it forks
+            if (wanted("memory")) measureMemory(precision);  // forks, so threads must not run yet
         std::cout
             << "\n| clip | precision | GFLOPs fewer | faster | quality | computed | full | suspended | MPM: "
                "fewer | faster | quality | bars |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n";

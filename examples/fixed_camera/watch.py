@@ -17,8 +17,8 @@ parser.add_argument("--frames", type=int, default=0, help="end after so many; 0:
 parser.add_argument("--model", default="default", help="a file of `mpm convert`")
 options = parser.parse_args()
 
-# refresh: every token is computed again after at most so many frames; full: all tokens are computed if a larger share
-# changes.
+# refresh=30: every token is computed again after at most 30 frames. full=0.25: if more than 0.25 of the tokens changed,
+# all tokens are computed.
 model = mpm.Model(options.model, reuse="refresh=30,full=0.25", precision="auto")
 if options.name not in model.classes:
     parser.error(f"--class: the model's classes are {', '.join(model.classes)}")

@@ -22,7 +22,7 @@ parser.add_argument("source", help="the beginning of a pipeline")
 parser.add_argument("--model", default="default", help="a file of `mpm convert`; a detector gives objects, too")
 parser.add_argument("--reuse", action="store_true", help="compute only what changed: for a fixed camera")
 options = parser.parse_args()
-warnings.simplefilter("ignore", DeprecationWarning)  # gi can read GStreamer's arrays only as GObject's
+warnings.simplefilter("ignore", DeprecationWarning)  # gi reads arrays as a deprecated type of GObject
 
 
 def array(structure, name):

@@ -26,7 +26,8 @@ options = parser.parse_args()
 vit = timm.create_model(options.model, num_classes=options.classes, checkpoint_path=options.weights).eval()
 mpm.from_timm(vit, options.out)  # with the size and the normalisation of the model's configuration
 
-# tune tries methods and blocks on the images, and stores the fastest choice that agrees with all tokens in the file.
+# tune tries methods and blocks on the images. From the choices whose results agree with the results of all tokens, tune
+# stores the fastest choice in the file.
 tuned = subprocess.run(["mpm", "tune", options.out, options.images, "--keep", str(options.keep), "--write"])
 if tuned.returncode:
     print("nothing merges: no choice is faster and agrees")
@@ -44,7 +45,7 @@ def by_torch(image):
         return vit(torch.from_numpy(pixels.transpose(2, 0, 1)[None])).numpy()[0]
 
 
-# An image of the model's own size, because the two programs would resize an image differently.
+# An image of the model's own size, so that PyTorch and MPM get the same pixels without resizing.
 image = numpy.random.default_rng(1).integers(0, 256, (rows // 16, columns // 16, 3), numpy.uint8).repeat(16, 0).repeat(16, 1)
 expected, times = by_torch(image), {}
 found = {name: model(image, color="rgb").features.ravel() for name, model in (("all tokens", full), ("merged", merged))}
