@@ -92,7 +92,7 @@ public:
                                     conditions.size() > 0 ? conditions.begin() : nullptr);
     }
 
-    /// Loads the filter into the kernel. Returns 0, or the first error of this or an earlier call.
+    /// Loads the filter into the kernel. Returns 0, or the first error of Filter(), answer() or load().
     int load() {
         if (m_error == 0) m_error = -seccomp_attr_set(m_context.get(), SCMP_FLTATR_CTL_TSYNC, 1);
         return m_error != 0 ? m_error : -seccomp_load(m_context.get());

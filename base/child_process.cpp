@@ -43,7 +43,8 @@ struct ChildPipes {
 [[noreturn]] void become(const char* program, char* const* words, char* const* environment, ChildPipes to,
                          bool withErrors, pid_t parent) {
     setsid();
-    // If the parent ends after prctl(), the kernel kills the child. If it ended before, getppid() differs.
+    // If the parent ends after prctl(), the kernel kills the child. If the parent ended before,
+    // getppid() differs.
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) fail(to.errors);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     const int nothing = open("/dev/null", O_RDWR);
@@ -116,7 +117,7 @@ void ChildProcess::start(const std::string& program, const std::vector<std::stri
     output.closeTo();
     errors.closeTo();
     m_output = output.from;
-    // If the program starts, exec() closes the other end of the pipe, so read() returns 0.
+    // If the program starts, exec() closes the child's end of `errors`, so read() returns 0.
     while (m_id > 0 && read(errors.from, &m_startError, sizeof m_startError) < 0 && errno == EINTR) {
     }
     if (errors.from >= 0) close(errors.from);

@@ -39,8 +39,8 @@ struct [[gnu::packed]] PathRule {
     std::int32_t folder;
 };
 
-/// Returns all rights that this version of Landlock can restrict. Landlock then denies each of these rights
-/// that no rule allows.
+/// Returns all rights that this version of Landlock can restrict. Landlock denies each of these rights unless
+/// a rule allows the right.
 Ruleset rulesetOf(int version) {
     const int rights = version >= 5 ? 16 : version >= 3 ? 15 : version >= 2 ? 14 : 13;
     return {(std::uint64_t{1} << rights) - 1,

@@ -15,7 +15,8 @@ struct OwnFile {
 };
 
 /// Returns the file that contains the function at address `code`. Reads the path of a program from /proc,
-/// because the command that started the program may name a path relative to another folder.
+/// because dladdr1() gives only the command that started the program, which may be relative to another
+/// folder.
 inline OwnFile ownFile(const void* code) {
     Dl_info info{};
     link_map* object = nullptr;

@@ -46,7 +46,8 @@ void setLimits(const Sandbox& sandbox) {
     limit(RLIMIT_CORE, "RLIMIT_CORE", 0);
     limit(RLIMIT_NOFILE, "RLIMIT_NOFILE", kDescriptors);
     if (sandbox.fileSize > 0) limit(RLIMIT_FSIZE, "RLIMIT_FSIZE", static_cast<rlim_t>(sandbox.fileSize));
-    // At the limit, SIGXCPU ends the process, so the exit status shows the cause. SIGKILL follows after 2 s.
+    // At the limit, SIGXCPU ends the process, so the exit status shows the cause. If SIGXCPU does not
+    // end the process, SIGKILL follows after 2 s.
     if (sandbox.seconds > 0)
         limit(RLIMIT_CPU, "RLIMIT_CPU", static_cast<rlim_t>(std::max(1.0, std::ceil(sandbox.seconds))), 2);
     if (sandbox.memory <= 0 || kSanitized) return;

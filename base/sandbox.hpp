@@ -30,8 +30,8 @@ std::vector<std::string> enterSandbox(const Sandbox& sandbox);
 /// Describes the kernel's support in a single line: "Landlock 4, system call filter".
 std::string sandboxSupport();
 
-/// Lists up to 4096 entries of a folder: files and folders whose names do not begin with a dot, without
-/// links. The list is empty if the folder cannot be opened. Throws cv::Exception if listing fails halfway.
+/// Lists up to 4096 files and folders in a folder. Leaves out links, and names that begin with a dot. The
+/// list is empty if the folder cannot be opened. Throws cv::Exception if listing fails halfway.
 std::vector<std::string> visibleEntries(const std::string& folder);
 
 namespace detail {

@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::string_view kBegin = ".mpm-", kEnd = ".part", kDigits = "0123456789abcdef";
 constexpr size_t kRandom = 8;            // bytes
-constexpr std::time_t kAbandoned = 600;  // seconds since the last write. A missing lock alone is no proof,
-                                         // because other code may replace the locked file with another
+constexpr std::time_t kAbandoned = 600;  // seconds since the last write. A file without a lock may be in
+                                         // use, if other code has replaced the locked file with another
 
 /// Returns an unpredictable name; empty if the system has no random numbers.
 std::string hiddenName() {
@@ -61,8 +61,9 @@ void removeIfAbandoned(const std::string& path) {
     close(file);
 }
 
-/// Removes files that killed programs left in a folder. Lists each folder only once per process, because a
-/// folder may have thousands of images. Keeps files that cannot be opened.
+/// Removes files that killed programs left in a folder. Lists each folder only once per process, because
+/// listing for each new file would be slow in a folder with thousands of images. Keeps files that cannot be
+/// opened.
 void removeAbandoned(const std::string& folder) {
     static std::mutex mutex;
     static std::set<std::string> seen;
@@ -147,7 +148,7 @@ bool ScratchFile::flush() const {
     return second >= 0 && (close(second) == 0 || errno == EINTR);
 }
 
-/// Opens the file by path, because other code may have replaced the file at this path.
+/// Opens the file by path. If other code has replaced the file at this path, m_descriptor has the old file.
 bool ScratchFile::sync() const {
     const int file = open(m_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (file < 0) return false;

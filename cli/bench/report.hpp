@@ -16,8 +16,8 @@ public:
     /// Reads a report of `mpm eval`. Throws Error(kBadInput).
     explicit EvalScores(const std::string& path);
 
-    /// Returns how much mIoU (0 to 1) a method loses against all tokens in this precision, or nothing if the
-    /// report does not have the method. `blocks`: the schedule if `method` has none.
+    /// Returns how much mIoU (0 to 1) a method loses in this precision, compared with all tokens, or nothing
+    /// if the report does not have the method. `blocks`: the schedule if `method` has none.
     std::optional<double> loss(const pipeline::Method& method, const std::vector<int>& blocks,
                                const std::string& precision) const;
 

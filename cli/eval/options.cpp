@@ -28,7 +28,7 @@ void checkJoin(const EvalOptions& options) {
                     "--save-detections");
 }
 
-/// Checks the options that score result files, without a model.
+/// Checks the options for scoring result files, which needs no model.
 void checkFiles(const EvalOptions& options) {
     const pipeline::EvalRequest& request = options.request;
     require(!request.dataset.empty(), "--dataset");

@@ -29,7 +29,7 @@ struct EvalOptions {
 /// Reads a shard, i/n. Throws Error(kWrongUse).
 pipeline::Shard parseShard(const std::string& option, const std::string& text);
 
-/// Whether the options score files of results, without a model.
+/// Whether the options ask for scores of result files, which need no model.
 bool scoresFiles(const EvalOptions& options);
 
 /// Checks the options as far as possible without reading a file. Throws Error(kWrongUse).
@@ -42,8 +42,8 @@ void printShard(const std::optional<pipeline::Shard>& shard);
 /// status.
 int reportEmptyShard();
 
-/// Opens the network with this precision. Without --precision, ignores `precision` (the network uses
-/// MPM_PRECISION), so the caller must then pass usualPrecision(). Throws Error.
+/// Opens the network with this precision. Without --precision, the network uses MPM_PRECISION instead;
+/// the caller must then pass usualPrecision(), so that reports name the precision in use. Throws Error.
 pipeline::Network openFor(const EvalOptions& options, Precision precision);
 
 /// Measures a detector, or joins the counts of shards. Returns the exit status. @throws Error,

@@ -24,7 +24,7 @@ using Rows = std::vector<const EvalRow*>;
 
 constexpr size_t kMostCurves = 8;  ///< more colours would be too similar
 
-/// Returns the rows by day. If there are none, returns the rows of the first night.
+/// Returns the rows that were measured by day or, if there are none, in the first night.
 Rows firstLight(const EvalSummary& summary) {
     Rows rows;
     for (const EvalRow& row : summary.rows)

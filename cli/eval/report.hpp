@@ -17,7 +17,8 @@ std::string regionTable(
     const pipeline::EvalSummary& summary);  ///< mIoU at boundaries and inside; recall by size of object
 std::string pairTable(
     const pipeline::EvalSummary& summary);  ///< day against night; empty unless both were measured
-/// Returns a table of tunedByDay(). The table is empty if no method has several settings by day and by night.
+/// Returns a table of tunedByDay(). The table is empty unless a method was measured with several settings,
+/// both by day and by night.
 std::string tuningTable(const pipeline::EvalSummary& summary);
 
 /// Returns a sentence for each row with reuse, compared with all tokens; empty if no row has reuse.

@@ -1,5 +1,5 @@
-// The objects of `mpm run` (boxes of a detector, or of regions of classes), their tracks, and the files with
-// objects and tracks.
+// The objects of `mpm run`, their tracks, and the files with objects and tracks. An object is a box of a
+// detector, or a box around a region of a class.
 #pragma once
 
 #include <memory>

@@ -36,7 +36,7 @@ public:
 };
 
 Curve tokensCurve();
-/// Returns the lanes for fields of a reading that have a mean over minutes and hours.
+/// Returns the lanes for fields of a reading. Only fields that have a mean over minutes and hours get a lane.
 std::vector<Lane> fieldLanes();
 /// `index`: index of the quantity in TimelineData::quantities().
 Lane quantityLane(const QString& key, int index, const QString& name, const QColor& colour,

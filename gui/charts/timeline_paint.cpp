@@ -19,7 +19,7 @@ constexpr double kJitter = 2'000;  // longest usual time between two readings, i
 
 constexpr int kGridLines = 4;
 
-/// The least readable height of a lane. The plot of the tokens must be at least twice as high.
+/// The smallest height at which a lane is readable. The plot of the tokens must be at least twice as high.
 constexpr double kLeastHeight = 22;
 
 }  // namespace

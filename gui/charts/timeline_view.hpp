@@ -34,7 +34,8 @@ public:
     const std::vector<Lane>& lanes() const { return m_lanes; }
     /// If `paused`, the timeline does not scroll, because nothing new is measured.
     void setPaused(bool paused);
-    /// Shows the five minutes around `time`, and the values at `time` as under the mouse pointer.
+    /// Shows the five minutes around `time`, and the values at `time`, as if the mouse pointer were at
+    /// `time`.
     void showMoment(Time time);
     /// Returns the readings at a position as text; empty if nothing was measured there.
     QString describe(int x) const;

@@ -207,7 +207,7 @@ void AlertPage::showValue() {
 void AlertPage::askForTimes() {
     m_times->clear();
     const int row = m_list->currentRow();
-    // Asks nothing for rules about sources that are down or about single objects: the store has no such data.
+    // The store lacks the data for rules about sources that are down, and for rules about single objects.
     if (row < 0 || !m_threshold->isEnabled() || !m_hold->isEnabled()) return;
     emit timesWanted(m_rules[static_cast<std::size_t>(row)]);
 }

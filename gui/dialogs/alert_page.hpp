@@ -29,11 +29,11 @@ public:
               QWidget* parent = nullptr);
 
     const std::vector<pipeline::AlertRule>& rules() const { return m_rules; }
-    /// Sets the current values of the source in front. Next to the threshold, the form shows the
+    /// Sets the current values of the source of the current tab. Next to the threshold, the form shows the
     /// current value of the rule's quantity.
     void setInput(const pipeline::AlertInput& input);
-    /// Renames a region in the rules of a source. `everywhere`: whether to change rules for every source too;
-    /// true if no other source has a region with the old name.
+    /// Renames a region in the rules of a source. `everywhere`: whether to rename the region also in rules
+    /// that apply to every source; true if no other source has a region with the old name.
     void renameRegion(const std::string& before, const std::string& now, const std::string& source,
                       bool everywhere);
     /// Emits timesWanted() for the rule shown, if the store has the data for an answer.

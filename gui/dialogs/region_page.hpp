@@ -1,5 +1,5 @@
-// A page with a table of a source's regions and masks. The user draws their shapes on the image, or types
-// the corners.
+// A page with a table of a source's regions and masks. The user draws the shapes on the image, or types the
+// corners of the shapes.
 #pragma once
 
 #include <QCheckBox>

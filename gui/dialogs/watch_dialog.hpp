@@ -17,8 +17,8 @@ class WatchDialog : public QDialog {
 public:
     enum Page { Alerts, Regions, Publish };
 
-    /// `source`: the source in front, whose regions and masks are shown. `labels`: the model's classes.
-    /// `open`: the open sources, with their names.
+    /// `source`: the source of the current tab, whose regions and masks are shown. `labels`: the model's
+    /// classes. `open`: the open sources, with their names.
     WatchDialog(const WatchSettings& settings, const QString& source, const QStringList& labels,
                 std::map<QString, QString> open, QWidget* parent = nullptr);
 

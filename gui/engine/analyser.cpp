@@ -12,7 +12,8 @@ namespace mpm::gui {
 
 namespace {
 
-/// Streams of reuse for comparisons and simulated nights, in addition to the streams of the sources.
+/// Numbers of the streams for comparisons and simulated nights, in addition to the streams of the sources.
+/// Reuse keeps separate values for each stream.
 constexpr int kCompared = 62, kSimulated = 63;
 
 /// Returns the share of the objects in `whole` for which `merged` has an object of the same class with an

@@ -120,7 +120,7 @@ void CaptureWorker::deliver(pipeline::Frame frame) {
     LiveFrame live;
     live.generation = m_generation;
     live.number = frame.number;
-    // An image or a folder is read again in case a file has changed; only a video has passes.
+    // Only a video has passes. An image or a folder is read again because a file may have changed.
     live.pass = m_is.seekable ? frame.pass : 0;
     live.time = frame.time;
     live.captured = start;

@@ -25,8 +25,8 @@ public:
     std::optional<LiveFrame> takeFrame() { return m_outbox.take(); }
 
     void setRule(const pipeline::DayNightRule& rule);
-    /// Returns the default rule for day and night: the luminance decides or, for the built-in street, the sun
-    /// and the clock of the street.
+    /// Returns the default rule for day and night. For the built-in street, the sun and the clock of the
+    /// street decide; for other sources, the luminance decides.
     static pipeline::DayNightRule ruleFor(pipeline::SourceKind kind);
     void setPaused(bool paused);
     /// Changes how a video is played. For other sources, command() ignores the change.

@@ -172,8 +172,8 @@ void Engine::setRequest(const Request& request) {
     if (!request.keepsImages) m_render.forget();
 }
 
-/// Returns a question to the store for the objects of earlier runs. If no answer comes in time, the engine
-/// follows objects without knowing those of earlier runs.
+/// Returns a function that asks the store for the objects of earlier runs. If no answer comes in time, the
+/// engine follows objects without knowing the objects of earlier runs.
 Recorder::Question Engine::objectsQuestion() {
     m_known.reset();
     const QPointer<Engine> self(this);

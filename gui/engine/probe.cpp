@@ -42,8 +42,8 @@ void Probe::work() {
             result.size = frame.image.size();
             result.codec = printable(status.codec, 8);
             const double seconds = std::chrono::duration<double>(Steady::now() - *first).count();
-            // If a stream has no rate, OpenCV reports an invented rate, so the rate of a live source is
-            // measured.
+            // If a live stream has no rate, OpenCV reports an invented rate. So the rate of every live source
+            // is measured.
             result.rate = status.rate > 0 && !status.live ? status.rate
                           : seconds > kMeasured           ? double(status.frames - before) / seconds
                                                           : 0;

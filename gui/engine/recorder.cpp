@@ -234,8 +234,8 @@ void Recorder::fail(std::deque<Batch> batches, const std::exception& error) {
     post([this, forGood, message = safeText(error.what(), 1000)] { emit failing(message, forGood); });
 }
 
-/// Renames a damaged file, or a file of an unreleased version, and begins a new file, so that neither old nor
-/// new measurements are lost. Returns false for any other error.
+/// Renames a file that is damaged or that a version before the first release wrote. The next attempt to write
+/// begins a new file, so neither old nor new measurements are lost. Returns false for any other error.
 bool Recorder::setAside(const std::exception& error) {
     const auto* store = dynamic_cast<const pipeline::StoreError*>(&error);
     using Kind = pipeline::StoreError::Kind;
@@ -264,8 +264,8 @@ void Recorder::open() {
     if (!m_deletionClock) m_deletionClock.emplace(m_store->newest());
 }
 
-/// Removes data from the batch as soon as they are written, so that a later failure does not write them
-/// twice.
+/// Writes a batch. Removes data from the batch as soon as the data are written, so that a new attempt after a
+/// failure does not write the same data again.
 void Recorder::write(Batch& batch) {
     if (!batch.source.isEmpty() && (m_source < 0 || batch.source != m_sourceName)) switchTo(batch.source);
     if (m_source >= 0 && !batch.measurements.empty()) m_store->add(m_source, batch.measurements);

@@ -106,7 +106,7 @@ private:
         std::optional<Export> wanted;
         bool history = false;  ///< whether to load the history when all of the above is written
     };
-    /// Adds work and wakes the thread, so that the work does not wait until the next second.
+    /// Adds work and wakes the thread, which otherwise looks for new work only once a second.
     template <typename Add>
     void addSoon(const Add& add);
     std::deque<Batch> waitForBatches();
@@ -136,8 +136,8 @@ private:
     std::vector<std::int64_t> m_unwanted;  // guarded by m_mutex: ids of events to remove
     std::map<QString, std::shared_ptr<const pipeline::KnownObjects>> m_objects;  // by source; under m_mutex
 
-    /// A comparison in progress. The thread compares hour by hour between writes, because weeks of
-    /// readings take seconds.
+    /// A comparison in progress. The thread compares hour by hour between writes, because to compare weeks of
+    /// readings takes seconds, and writes must not wait that long.
     struct Comparing {
         pipeline::Setup setup;
         pipeline::Millis from;

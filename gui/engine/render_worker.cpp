@@ -69,7 +69,7 @@ cv::Mat RenderWorker::featuresOver(const cv::Mat& image, const pipeline::Segment
         m_learned = -1;
         m_colours = {};
     }
-    // Colours are learned once from each frame, even if the frame is drawn again in another style.
+    // `m_colours` learns from each frame only once, even if the frame is drawn again in another style.
     const bool fresh = &found == &analysis.merged && analysis.frame.number != m_learned;
     if (fresh) m_learned = analysis.frame.number;
     return pipeline::drawFeatures(image, m_colours.colours(found.features, found.grid, fresh), opacity);

@@ -49,9 +49,8 @@ protected:
     mutable std::mutex m_mutex;  // guards the state that subclasses share with their thread
     std::condition_variable m_changed;
 
-    /// Must be called in the worker's thread. Later runs `message`, which usually emits a signal, in the
-    /// thread that owns this object. Messages keep their order. The destructor drops messages that have not
-    /// run.
+    /// Must be called in the worker's thread. The thread that owns this object runs `message` later. Usually,
+    /// `message` emits a signal. Messages keep their order. The destructor drops messages that have not run.
     void post(std::function<void()> message);
     /// Runs the oldest message now. Returns false if there is none.
     bool runNext();

@@ -114,7 +114,7 @@ int runHeadless(int& argc, char** argv, const Options& options) {
     QObject::connect(&signals_, &UnixSignals::endWanted, &application, [] { QCoreApplication::exit(0); });
     try {
         Headless headless(options);
-        // Queued, because `headless` may fail before the event loop runs.
+        // Queued, because `headless` may fail before the event loop runs, and exit() would then do nothing.
         QObject::connect(
             &headless, &Headless::failed, &application, [](int status) { QCoreApplication::exit(status); },
             Qt::QueuedConnection);

@@ -19,7 +19,7 @@ public:
         double deviation = 0;         ///< from `usual`, as a multiple of the typical deviation at that hour
         bool outlier = false;
     };
-    /// Least number of days, besides the compared day, that a usual value needs.
+    /// `Cell::usual` is set only if more than this number of days have readings at the hour.
     static constexpr int kLeastDays = 4;
     static constexpr double kOutlier = 3.5;
 

@@ -40,7 +40,7 @@ public:
 signals:
     /// A colour or the visibility changed; not emitted for shares.
     void styleChanged();
-    /// The user typed a name; empty: the model's name is wanted again.
+    /// The user typed a name for the class; empty: the user wants the name from the model again.
     void renameWanted(int id, const QString& name);
 
 private:

@@ -16,7 +16,7 @@ Time floorTo(Time time, Time span) {
     return time - (rest < 0 ? rest + span : rest);
 }
 
-/// Returns the column of `time`, which may be outside the range.
+/// Returns the column that contains `time`. `time` may be outside the range.
 Time columnOf(Time time, Time from, Time to, int count) {
     return (time - from) * count / std::max<Time>(1, to - from);
 }
@@ -246,8 +246,8 @@ bool TimelineData::empty() const {
 }
 
 Time TimelineData::first() const {
-    // A bucket begins at a round time, often earlier than the first reading in it. If a finer level begins
-    // inside the bucket, uses the first time of the finer level.
+    // A stored hour or minute begins at a round time, often before its first reading. If minutes or readings
+    // begin inside the first hour, or readings inside the first minute, uses the earliest of these.
     Time first = m_readings.empty() ? INT64_MAX : m_readings.front().time;
     for (const Level* level : {&m_minutes, &m_hours})
         if (!level->buckets.empty() && level->buckets.front().time.count() + level->span <= first)

@@ -69,8 +69,9 @@ public:
     /// Returns the number of image tokens of the newest reading.
     int tokensIn() const { return m_tokensIn; }
 
-    /// Returns `count` columns of equal width over [from, to). Reads them from the coarsest level (hours,
-    /// minutes or single readings) that is fine enough.
+    /// Returns `count` columns of equal width over [from, to). The columns contain single readings if all
+    /// readings of the range are in memory or the columns are very narrow. Otherwise, they contain minutes
+    /// or, if the columns are wide, hours.
     std::vector<TimelineColumn> columns(Time from, Time to, int count) const;
     /// Whether columns() with these arguments contains single readings instead of minutes or hours.
     bool readingsShown(Time from, Time to, int count) const;

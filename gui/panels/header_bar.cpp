@@ -156,7 +156,7 @@ void HeaderBar::setReuse(const ReuseReport& reuse) {
                    : reuse.ages.empty()
                        ? tr("tokens, with reuse")
                        : tr("tokens, mean age %1 frames").arg(readable(cv::mean(reuse.ages)[0], 0)));
-    // While reuse is suspended, tokens merge, so the comparison is with merging.
+    // While reuse is suspended, tokens merge, so the second time is a time with merging.
     const bool merges = !on || reuse.state == ReuseState::Suspended;
     setCaption(m_times, merges ? tr("all tokens → merged") : tr("all tokens → reuse"));
     if (on == m_reuses) return;
@@ -170,7 +170,7 @@ void HeaderBar::setCaption(QLabel* figure, const QString& caption) {
     figure->parentWidget()->findChild<QLabel*>(QStringLiteral("muted"))->setText(caption);
 }
 
-/// Both times and their difference are from the same frames, so that they agree.
+/// The two times and the difference are from the same frames, so the difference matches the times.
 void HeaderBar::setSaved(const SavedTime& saved) {
     m_speed->setText(saved.any() ? tr("%1×").arg(readable(saved.speedUp(), saved.speedUp() < 9.95 ? 1 : 0))
                                  : QStringLiteral("–"));

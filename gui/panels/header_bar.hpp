@@ -34,7 +34,7 @@ public:
     QString badgeText() const;
     /// If `on`, shows the mark of a recording; a click on the mark ends the recording.
     void setRecording(bool on) { m_recording->setVisible(on); }
-    /// Lets the bar become narrow: the bar then shortens names and hides figures, the speed-up last.
+    /// Lets the bar become narrow. A narrow bar shortens names and hides figures. It hides the speed-up last.
     QSize minimumSizeHint() const override;
 
 signals:

@@ -33,7 +33,7 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 };
 
-/// Paints a name, a value, and a mark if the value is a warning or bad.
+/// Paints a name and a value. If the level is Warning or Bad, paints a mark before the value.
 class HealthDelegate : public QStyledItemDelegate {
     Q_OBJECT
 public:

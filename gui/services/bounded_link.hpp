@@ -19,11 +19,11 @@ public:
     static constexpr std::int64_t kAtFirst = 64 << 10;  // bytes, for greeting and certificates
     static constexpr std::int64_t kForMessage = 256, kForSecond = 64;
 
-    /// Takes over the connection of `socket`, even if it is not connected yet. After that, the descriptor
-    /// number `socket` is a local socket, through which the library talks to this link. Throws
+    /// Takes over the connection of `socket`, even if the connection is not established yet. After that, the
+    /// descriptor number `socket` is a local socket, through which the library talks to this link. Throws
     /// std::system_error.
     explicit BoundedLink(int socket);
-    /// Sends the bytes that the library has written, for a second at most.
+    /// Spends at most a second on sending the bytes that the library has written.
     ~BoundedLink();
     BoundedLink(const BoundedLink&) = delete;
     BoundedLink& operator=(const BoundedLink&) = delete;

@@ -56,7 +56,7 @@ std::string nameOf(std::size_t id, const std::vector<std::string>& labels) {
 class MetricsEndpoint::Families {
 public:
     std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
-    /// A gauge for each field of a reading that the page contains.
+    /// The fields of a reading that have a name for Prometheus, each with the field's gauge.
     std::vector<std::pair<const pipeline::ReadingField*, Gauges*>> fields = fieldGauges();
     Gauges& night = gauge("mpm_night", "1 by night, 0 by day");
     Gauges& share = gauge("mpm_class_share", "Share of the image, by class");

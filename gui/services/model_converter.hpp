@@ -22,8 +22,8 @@ public:
 
     /// Must be called before the first conversion.
     void setLimits(const models::ContainedLimits& limits) { m_limits = limits; }
-    /// Sets the program that later ModelConverters start as the child process. A test must set the path of
-    /// the monitor, because the test program cannot convert.
+    /// Sets the program of the child process, for each ModelConverter made after this call. A test must set
+    /// the path of the monitor, because the test program cannot convert.
     static void setProgram(const QString& program);
 
 signals:

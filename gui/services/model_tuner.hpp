@@ -1,5 +1,5 @@
-// A thread that searches for the fastest method of a model with enough agreement: it runs `mpm tune` in a
-// child process, on frames that the monitor collected.
+// A thread that searches for a model's fastest method, among the methods with enough agreement. The thread
+// runs `mpm tune` in a child process, on frames that the monitor collected.
 #pragma once
 
 #include <functional>

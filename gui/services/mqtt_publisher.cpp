@@ -83,8 +83,8 @@ QJsonObject stateOf(const pipeline::Measurement& m, const std::vector<std::strin
     return json;
 }
 
-/// Returns Home Assistant's template for the field. A value that may be unknown is not rounded, so that null
-/// becomes "None".
+/// Returns Home Assistant's template for the field. A value that may be null is not rounded. Without
+/// rounding, null becomes "None", which means "unknown".
 QString templateOf(const pipeline::ReadingField& field) {
     const bool mayMiss = field.when != pipeline::ReadingField::When::Always && std::isnan(field.otherwise);
     QString text = QStringLiteral("value_json.") + QLatin1String(field.name);

@@ -47,14 +47,14 @@ pipeline::Address addressOf(const QString& source);
 /// Returns the environment variables that contain addresses. Child processes must not inherit them.
 const QStringList& variablesOfSources();
 
-/// Returns how the settings name a source whose address is in the keychain: "secret:" and the key.
+/// Returns the text in the settings for a source whose address is in the keychain: "secret:" and the key.
 QString storedAs(const QString& name);
 
 /// Returns the key with any password masked, because a user may have typed an address after "secret:".
 QString shownKey(const QString& key);
 
 /// Returns the key in the keychain for a source in the settings; absent if the settings contain the address.
-/// Earlier versions wrote *** in place of the password; such a source is itself the key.
+/// If `source` contains ***, which earlier versions wrote in place of the password, the key is `source`.
 std::optional<QString> keychainName(const QString& source);
 
 }  // namespace mpm::gui

@@ -222,7 +222,7 @@ void VideoRecorder::work() {
     while (true) {
         std::unique_lock<std::mutex> lock(m_mutex);
         const auto due = [this] { return stopping() || !m_tasks.empty(); };
-        // Ends a recording at its time, even if no more frames come.
+        // Ends a recording at `m_until`, even if no more frames come.
         for (auto until = m_until; m_recording && until && !m_changed.wait_until(lock, *until, due);
              until = m_until)
             stopIfDue(Clock::now());

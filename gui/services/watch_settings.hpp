@@ -64,9 +64,9 @@ struct WatchSettings {
     const SourceWatch& of(const QString& source) const;
     /// Returns the name of a source for the user: the name that the user chose, or the address.
     QString titleOf(const QString& source) const;
-    /// Whether `source` may have this name. The name must differ from the title (ignoring case) and the
-    /// shown address of every other source in the settings or in `open`. The name's topicWord()
-    /// must differ from the topic words of those titles. An empty name is free.
+    /// Whether `source` may have this name. An empty name is free. Any other name is free if no other source
+    /// in the settings or in `open` has the same title (ignoring case), the same shown address, or a title
+    /// with the same topicWord().
     bool isNameFree(const QString& name, const QString& source, const QStringList& open = {}) const;
     /// Returns the classes to follow at a source: the user's choice and the classes in rules.
     std::vector<std::string> objectsOf(const QString& source) const;

@@ -92,8 +92,8 @@ void Session::moveSecrets() {
 
 void Session::keepFurther(const QString& source) {
     const QString shown = safeText(pipeline::Address(source.toStdString()).shown());
-    // Without passwords, addresses of a recorder's cameras may be equal, so each camera needs a separate
-    // entry.
+    // Without passwords, the addresses of several cameras of a network video recorder may be equal, so each
+    // camera needs a separate entry.
     const QString name = freeName(shown, [this](const QString& taken) {
         return m_sources.isStored(storedAs(taken)) || m_movedSecrets.contains(taken);
     });
@@ -153,7 +153,7 @@ void Session::openSource(Engine& engine, const QString& source, const std::optio
         else
             rename(former, stored);
     };
-    // The settings name an entry of the keychain only after the entry was made.
+    // Makes an entry in the keychain before the settings refer to this entry.
     if (needsKeychain(source))
         keepSecret(engine, source, remember);
     else if (stored == source)

@@ -11,7 +11,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// Returns the address without user, password and token, which may change for the same camera.
+/// Returns the address without user, password and access token, because these may change for the same camera.
 QUrl cameraOf(const pipeline::Address& address) {
     QUrl url = QUrl(QString::fromStdString(address.reveal())).adjusted(QUrl::RemoveUserInfo);
     QUrlQuery query(url);

@@ -75,8 +75,8 @@ protected:
     Viewport* viewport() const { return m_viewport; }
 
     /// Covers the image if the image is not current. In the overview, the cover gives the reason only if
-    /// `explains` is true and the source delivers images. If the cover would give no reason and there is no
-    /// image, shows no cover.
+    /// `explains` is true and the source delivers images. If there is neither a reason nor an image,
+    /// there is no cover.
     void coverAnalysis(const Covers& covers, bool explains);
 
     virtual void paintImage(QPainter& painter, const QRectF& rect);
@@ -128,7 +128,7 @@ private:
     std::optional<Changing> m_changing;
 };
 
-/// Returns the corners of a shape on the screen, if the image fills `image`.
+/// Returns the corners of a shape on the screen. `image`: the rectangle of the whole image on the screen.
 QPolygonF onScreen(const pipeline::Polygon& shape, const QRectF& image);
 /// Returns the cell of a grid at a point (0 to 1).
 inline cv::Point cellAt(QPointF at, cv::Size grid) {

@@ -48,7 +48,7 @@ LiveView::LiveView(Viewport* viewport, QWidget* parent)
 }
 
 /// If boxes are shown, ignores frames that are not analysed yet: on a newer image, the boxes would be beside
-/// moving objects. Shows the frame if the last analysed frame is older than kLongestWait.
+/// moving objects. But if the last frame shown is older than kLongestWait, shows the new frame.
 void LiveView::setFrame(const LiveFrame& frame) {
     if (m_past || (m_objects && Steady::now() - m_captured < kLongestWait)) return;
     showFrame(frame);

@@ -1,4 +1,4 @@
-// A grid with a tile for each source, which shows the source's newest overlay.
+// A grid with a tile for each source. Each tile shows the source's newest overlay.
 #pragma once
 
 #include <utility>

@@ -87,7 +87,7 @@ signals:
     void viewChanged(int index);
     void styleChanged();
     void nightChanged(const street::NightParameters& parameters);
-    /// The pointer entered an image, so that probabilities are needed (`wanted`), or left the image.
+    /// The pointer entered an image (`wanted` is true: probabilities are needed) or left the image.
     void scoresWanted(bool wanted);
     void tileChosen(const mpm::gui::Engine* engine);
 

@@ -10,8 +10,8 @@ class SideSplit : public QSplitter {
 public:
     SideSplit(QWidget* content, QWidget* panel, QWidget* parent = nullptr);
 
-    /// Returns whether the user wants the panel, for the settings. If the window is narrow, the choice takes
-    /// effect when the window is wide again.
+    /// Return and set whether the user wants the panel, for the settings. If the window is narrow,
+    /// setPanelWanted() takes effect when the window is wide again.
     bool panelWanted() const { return m_wanted; }
     void setPanelWanted(bool wanted);
     bool panelShown() const { return !m_panel->isHidden(); }

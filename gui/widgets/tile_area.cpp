@@ -11,7 +11,7 @@ constexpr int kGap = 6;
 constexpr int kLeastWidth = 170;  // least width of the images beside a large image
 constexpr double kClearlyMore = 1.1;
 
-/// A grid of equal images of `aspect`, as large as possible.
+/// A grid of equal images: the numbers of columns and rows, and the size of an image.
 struct Grid {
     int columns = 1, rows = 1;
     QSizeF tile;
@@ -126,8 +126,8 @@ void TileArea::place() {
     for (const QWidget* tile : m_tiles)
         aspect += aspectOf(tile) / count;
     std::vector<QRect> places = layOut(count, size(), aspect);
-    // layOut() returns the place of a large image at index 0, so this place moves to index m_lead. In a grid
-    // of equal images, the order remains.
+    // layOut() returns the place of a large image at index 0, but the image at index m_lead gets this place.
+    // In a grid of equal images, the order remains.
     if (places.front().size() != places.back().size())
         std::rotate(places.begin(), places.begin() + 1, places.begin() + m_lead + 1);
     for (int i = 0; i < count; ++i) {

@@ -20,8 +20,8 @@ public:
     void select(Engine& engine);
     /// Opens another source in the engine in front. `name`: as in Session::openSource().
     void open(const QString& source, const std::optional<QString>& name = {});
-    /// Must be called after another source was opened in the engine in front. Until this call, the previous
-    /// source is still measured, because the keychain may delay the opening.
+    /// Must be called after another source was opened in the engine in front. If the keychain must first
+    /// give the address of the source, the engine measures the previous source until this call.
     void begin();
     void setPaused(bool paused);
     void setReport(const SourceReport& report);

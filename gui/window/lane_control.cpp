@@ -23,7 +23,8 @@ using Kind = Quantity::Kind;
 
 constexpr int kDays = 14;  // days to load; the store keeps single readings this long
 
-/// The keys of lanes in settings: KIND|CLASS|REGION; kinds without a class or region omit this part.
+/// The keys of lanes in settings: KIND|CLASS|REGION. Kinds without a class omit CLASS, and kinds without a
+/// region omit REGION.
 struct KeyForm {
     const char* name;
     bool ofClass, ofRegion;
@@ -182,8 +183,8 @@ void LaneControl::reload() {
         load(quantity, QDateTime::currentMSecsSinceEpoch(), kDays);
 }
 
-/// Loads a day, then the previous day, and so on, so that new readings can be written in between. For the
-/// last hour, also loads single readings.
+/// Loads a day, then the previous day, and so on, so that the recorder can write new readings between two
+/// days. For the last hour, also loads single readings.
 void LaneControl::load(const Quantity& quantity, qint64 before, int days) {
     using pipeline::Millis;
     const std::string model = m_parts.models->statistics.setup().model;

@@ -59,8 +59,8 @@ MainWindow::MainWindow(const Options& options, QWidget* parent) : QMainWindow(pa
 }
 
 MainWindow::~MainWindow() {
-    // Disconnects first, because the engines are deleted with the session, after the receivers of their
-    // signals.
+    // Disconnects the signals first, because the session and its engines are deleted after the objects that
+    // receive these signals.
     m_front.reset();
     m_session.disconnect();
     m_session.network().disconnect();
@@ -244,7 +244,7 @@ void MainWindow::showAppearance(Appearance appearance) {
 
 void MainWindow::setSafePalette(bool safe) {
     m_model->setSafePalette(safe);
-    // Outlines separate classes whose colours may look alike.
+    // Some colours of the safe palette may look alike, so outlines show where a class ends.
     if (safe && m_model->loaded()) m_parts.views->controls().setOutlines(true);
 }
 

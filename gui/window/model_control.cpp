@@ -60,8 +60,8 @@ void ModelControl::renameClass(int id, const QString& name) {
     m_parts.session->network().setClassNames(all);
 }
 
-/// Renames a class in rules. A rule with the name in the model file is not changed, because it also applies
-/// to other models.
+/// Renames a class in rules. If the present name is the name in the model file, changes no rule, because the
+/// rules with this name also apply to other models.
 void ModelControl::renameInRules(const std::string& before, const std::string& own, const std::string& now) {
     const auto count = [&](const std::vector<std::string>& names) {
         return std::count(names.begin(), names.end(), before);
@@ -175,7 +175,8 @@ void ModelControl::showModel(const ModelFacts& facts) {
 
 void ModelControl::onFailed(const QString& model, const QString& message, bool convertible) {
     m_wanted.clear();
-    // The inspector reads the file again, because a library's message about an export does not help the user.
+    // A library's message about an export does not help the user, so the inspector finds out whether the file
+    // can be converted.
     const bool judged = convertible && QFileInfo(model).isFile() && m_window->isVisible();
     const QString words = judged ? tr("%1 is rejected").arg(safeText(QFileInfo(model).fileName())) : message;
     if (judged) m_inspector.judge(model);

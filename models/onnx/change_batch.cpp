@@ -156,8 +156,9 @@ private:
     }
 
     // In the target shape, multiplies the axis that contains the batch by the batch size. A Reshape does not
-    // change the product of the extents in front of the batch, so this product shows which axis it is. If the
-    // axis is the last (the channels) and longer than 1, multiplies the axis in front of the last instead.
+    // change the product of the extents in front of the batch, so placeIn() finds the axis by this product.
+    // If placeIn() finds the last axis (the channels) and this axis is longer than 1, multiplies the axis in
+    // front of the last axis instead.
     void changeReshape(size_t n) {
         const int source = m_graph.nodes[n].inputs[0];
         if (!placeOf(source)) {

@@ -153,7 +153,8 @@ private:
             bindings.last().dynamicBatch ? 0 : static_cast<int>(bindings.last().inputs[0].shape()[0]);
         const bool fusedAlready = isFused(original);
         if (fusedAlready) checkFused(original, m_options);
-        // Standard operators cannot average rows by a merge map, so the layers form supports no chains.
+        // Each segment of a chain averages rows by a merge map. Standard operators cannot do this, so the
+        // layers form supports no chains.
         State state = understandOrExplain(original, m_options, bindings.own, m_options.form == Form::Fused);
         chooseDecoders(state, fusedAlready);
         chooseMerging(original, state.match.blocks());

@@ -21,15 +21,15 @@ void checkClasses(const ConvertOptions& options, const Graph& graph);
 /// not show how many classes there are. Names in the options replace these names.
 void nameClasses(std::int64_t count, Graph& graph);
 
-/// If the graph has no class names and the exporter's metadata name each class, takes these names. For a
-/// detector, mpm.detections names the output that has scores or labels of these classes.
+/// If the graph has no class names and the exporter's metadata name each class, takes these names. If
+/// mpm.detections names an output of scores and no output of labels, the number of names must fit the scores.
 void nameClassesAsExported(Graph& graph);
 
-/// Sets mpm.detections from the options. If the option is empty, keeps an existing value. If no value exists
-/// and `guess` is true, guesses a value from the export's outputs and their `results` on a random image of
-/// the size `image`. `results` begin with the outputs, in order; other results may follow. Throws
-/// cv::Exception (StsOutOfRange) if the option is not a JSON object, or names an output that does not exist
-/// or has a wrong shape.
+/// Sets mpm.detections from the option `detections`. If this option is empty, keeps an existing value. If no
+/// value exists and `guess` is true, guesses a value from the export's outputs and their `results` on a
+/// random image of the size `image`. `results` begin with the outputs, in order; other results may follow.
+/// Throws cv::Exception (StsOutOfRange) if the option is not a JSON object, or names an output that does not
+/// exist or has a wrong shape.
 void describeBoxes(const ConvertOptions& options, bool guess, const Graph& original,
                    const List<Tensor>& results, const cv::Size& image, Graph& graph);
 

@@ -21,9 +21,9 @@ enum class Form {
 enum class Decoder { Full, Merged };
 
 struct ConvertOptions {
-    /// A reducer, written as for Encoder::setMethod ("tome:r=13"), or "none". If `method` and `blocks` are
-    /// both absent, a converted model keeps its method. Otherwise the default is "mpm" if `blocks` is set or
-    /// the form is layers, else "gentle".
+    /// A reducer, written as for Encoder::setMethod ("tome:r=13"), or "none". If absent: a converted model
+    /// keeps its method, unless `blocks` is set. In all other cases, the method is "mpm" if `blocks` is set
+    /// or the form is layers, else "gentle".
     std::optional<std::string> method;
     /// Blocks before which tokens merge. If absent: the method's usual blocks; for a method without usual
     /// blocks, such as "mpm", 2 and 5 if these blocks exist.

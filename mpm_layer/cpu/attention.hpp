@@ -17,11 +17,11 @@ enum class HeadPart { Queries, Keys, Values };
 /// Returns the precision of products in attention. If the processor has matrix tiles, int8 encoders use bf16
 /// in attention. With tiles, bf16 is faster than int8, because sums of int8 products must be scaled.
 Precision attentionPrecision(const CpuEncoder& encoder);
-/// The form in which attention reads values: pairs in bf16; quads in int8 if kernels::takesValueQuads(); else
-/// floats.
+/// The form in which attention reads values: words of two bf16 (pairs) if products are in bf16; words of four
+/// int8 (quads) if products are in int8 and kernels::takesValueQuads() is true; else floats.
 enum class ValueForm { Floats, Pairs, Quads };
 ValueForm valueForm(Precision precision);
-/// Whether pairs of values are packed as columns, for products in tiles.
+/// Whether pairs of values are packed as [columns][pairs] instead of [pairs][columns], for AMX tiles.
 bool takesValuesAsColumns(Precision precision, int headSize);
 
 /// The layout of a row for bf16 attention: queries, keys, then values. The query and the key of each head
@@ -45,8 +45,8 @@ struct PairRow {
 /// The layout depends on the ValueForm. Floats: the rows of each head follow each other, so that repeated
 /// reads need few cache lines and pages. Quads: the heads of a row are side by side, as the product writes
 /// them. Pairs: each row is a PairRow. Pairs need half the memory of floats; the rows of an image in floats
-/// usually do not fit a level-2 cache. For AMX tiles, pairs are stored piece by piece: the first piece of all
-/// rows, then the second.
+/// usually do not fit a level-2 cache. For AMX tiles, pairs are stored in pieces of kPiecePairs pairs: the
+/// first piece of all rows, then the second.
 class HeadRows {
 public:
     /// Places the rows in `memory`, whose contents are lost.

@@ -71,8 +71,8 @@ void Batch::place() {
     m_rowData.positions.assign(m_rows, -1);
 }
 
-// Returns which row of the input is row `row` of a window. `row` counts the window's rows before any merge.
-// In the input, the special rows of all windows of an image come before its image tokens.
+// Returns the index in the input of a row of a window. `row` is the row's index in the window before any
+// merge. In the input, the special rows of all windows of an image come before its image tokens.
 int Batch::inputRow(int window, int row) const {
     const int w = windowOfImage(window), count = m_windows.count(), start = window / count * inputRows(),
               token = row - m_special;
@@ -159,7 +159,7 @@ std::vector<Span> Batch::windowSpans(bool padded) const {
     return spans;
 }
 
-// Returns the numbers that reports and imposed maps use for the token rows of an image. If
+// Returns the numbers of the token rows of an image in reports, and in merge maps for a whole image. If
 // m_byRepresentative, rows are numbered in the raster order of their representatives, else in the order of
 // windows.
 std::vector<int> Batch::numbers(int image) const {
@@ -292,7 +292,8 @@ void Batch::mergeRowData(int window, const Clusters& clusters, int first, Rows& 
 }
 
 // Computes each row's key bias: the mean over all image tokens that the row represents. Averages the biases
-// of the input, not the means of earlier stages, because an input map does not show the stages that made it.
+// of the input, not the means of earlier stages, because a merge map in the input does not show the stages
+// that made the map.
 void Batch::meanKeyBias(int number, Rows& merged) const {
     const Window& window = m_places[number];
     const auto given = [&](int row) { return m_givenKeyBias[inputRow(number, row)]; };

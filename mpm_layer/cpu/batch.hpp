@@ -56,15 +56,16 @@ public:
     bool hasKeyBias() const { return !m_rowData.keyBias.empty(); }
     const float* keyBias() const { return m_rowData.keyBias.data(); }
     const float* sizes() const { return m_rowData.sizes.data(); }
-    /// Raster position in the image of a row's representative; -1 for special and trailing rows.
+    /// Returns the raster position of the representative of row `r`; -1 for special and trailing rows.
     int position(int r) const { return m_rowData.positions[r]; }
 
-    /// The spans of images, or of windows, with padding if `padded`.
+    /// imageSpans() returns a span for each image, windowSpans() a span for each window. If `padded`, the
+    /// keys of a window include the keys of padding.
     std::vector<Span> imageSpans() const;
     std::vector<Span> windowSpans(bool padded) const;
 
-    /// Splits maps of images into maps of windows. `maps` number the tokens of an image as reports do. Throws
-    /// if a map has another length or joins tokens of two windows.
+    /// Splits maps of images into maps of windows. Each map numbers the rows of image tokens as numbers()
+    /// does. Throws if a map has another length or joins tokens of two windows.
     std::vector<MergeMap> byWindow(const std::vector<MergeMap>& maps, int block) const;
     /// Merges the rows: `maps` has a map for each window.
     void apply(const std::vector<MergeMap>& maps, Mean mean, int block);

@@ -24,8 +24,8 @@ struct ProductPiece {
     int row, rows, column, columns;
 };
 
-/// The largest number of columns of a piece. A tile of columns is packed once, and remains in the cache while
-/// all rows are multiplied.
+/// The largest number of columns of a tile, and so of a piece. With few columns, a packed tile remains in the
+/// cache while it is multiplied with all rows of the left operand.
 inline int tileColumns() {
     return 4 * kernels::panelColumns();
 }

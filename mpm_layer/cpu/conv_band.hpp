@@ -1,5 +1,5 @@
-// A band of an image's rows, stored as cells (cells.hpp): the input for a few output rows of a convolution.
-// A plane has the cells of 1, 2 or 4 neighbouring channels: as many channels as a cell has values.
+// A band of an image's rows, stored as cells (cells.hpp): the input for a few output rows of a convolution. A
+// cell has the values of 1, 2 or 4 neighbouring channels. A plane has all cells of these channels.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ class ConvBand {
 public:
     ConvBand(const ConvShape& shape, const ConvLayout& layout, Precision precision, int planes);
 
-    /// Fills the band that begins at output row `top` with `planes` planes of a group's channels, from plane
-    /// `first`.
+    /// Fills `planes` planes of the band that begins at output row `top`, from plane `first` of the group
+    /// whose channels are at `channels`.
     void fill(const float* channels, bool rectified, int top, int first, int planes);
 
     /// If cells are bytes: the largest absolute value, or NaN if a value is not finite.

@@ -22,7 +22,8 @@ bool sumsByRow(const ConvShape& shape) {
     return shape.outsEach() < kFewOuts;
 }
 
-/// Returns the number of planes of a block. Blocks are as equal as whole tiles of cells allow.
+/// Returns the number of planes of a block. If there are several blocks, they are as equal as possible, but
+/// each block except the last has a multiple of kCellsOfTile planes.
 int blockPlanesOf(const ConvShape& shape, int planes) {
     const int most = std::max(kCellsOfTile, kBlockCells / shape.taps() / kCellsOfTile * kCellsOfTile);
     if (sumsByRow(shape) || planes <= most) return planes;

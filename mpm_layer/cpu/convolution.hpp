@@ -66,7 +66,7 @@ public:
                 Source source = Source::Temporary);
 
     Precision precision() const { return m_precision; }
-    /// Whether new weights of the same values would be packed in the same way for this shape.
+    /// Whether packing the same weights again, for this shape, would give the same result.
     bool fit(const ConvShape& shape) const;
     const WinogradWeights* winograd() const { return m_winograd.get(); }
     const float* source() const { return m_source; }  ///< the weights, if they are kept

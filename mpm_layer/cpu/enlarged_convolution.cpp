@@ -58,7 +58,8 @@ public:
     }
 
 private:
-    // For each row of the small image: enlarges, shifts and adds the products with a row of the kernel.
+    // `products` has an image for each element of a kernel row. For each row of these images: enlarges and
+    // shifts the rows of all elements, and adds them up.
     void sumColumns(const float* products, float* lines, float* enlarged) const {
         const size_t image = static_cast<size_t>(m_from.rows) * m_from.columns;
         std::fill_n(lines, static_cast<size_t>(m_from.rows) * m_width, 0.f);
@@ -125,8 +126,8 @@ bool EnlargedConvolution::fits(const ConvShape& shape, const Enlarging& from) co
     return keyOf(shape) == keyOf(m_shape) && from.rows == m_from.rows && from.columns == m_from.columns;
 }
 
-// The convolution of the small image with kernels of a single element. It has an output channel for each
-// element of the kernels.
+// Returns the shape of the convolution of the small image with 1x1 kernels. This convolution has an output
+// channel for each element of the original kernels.
 ConvShape EnlargedConvolution::smallShape(int outs) const {
     return {1, m_shape.channels, checkedProduct<int>(outs, m_shape.taps()),
             1, {m_from.rows, 1}, {m_from.columns, 1}};

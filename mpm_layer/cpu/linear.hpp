@@ -24,8 +24,8 @@ inline int wordsOf(Precision precision, int width) {
 /// row group.
 class LeftRows {
 public:
-    /// Places the rows in `memory`, whose contents are lost. `least`: least() of the layer that reads the
-    /// rows. `finer`: Right if the rows are weights.
+    /// Places the rows in `memory`, whose contents are lost. `least`: Linear::least() of the layer that reads
+    /// the rows. `finer`: in int8, the operand with smaller steps; Right if the rows are weights.
     LeftRows(kernels::Buffer& memory, Precision precision, int count, int width,
              std::optional<float> least = std::nullopt, kernels::Finer finer = kernels::Finer::Left);
 
@@ -40,7 +40,7 @@ public:
     void pack(int r, const float* row);
     /// Converts a row of pairs to row `r`. The precision must not be f32.
     void pack(int r, const kernels::Bf16Pair* row);
-    /// Copies `words` words of the only row of `from`, from word `first`, to row `r`.
+    /// Copies a part of row 0 of `from` to row `r`: `words` words, beginning with word `first`.
     void copy(int r, const LeftRows& from, int first, int words);
 
     Precision precision() const { return m_precision; }

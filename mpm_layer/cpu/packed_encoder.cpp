@@ -68,7 +68,8 @@ Precision CpuEncoder::precisionOf(const NamedWeights& weights, const std::vector
     m_keptInF32.insert(m_keptInF32.end(), layers.begin(), layers.end());
     if (!i8) return Precision::F32;
     if (kernels::hasBf16()) return Precision::BF16;
-    // A sensitive layer needs two int8 products. Without int8 instructions, an f32 product takes as long.
+    // A sensitive layer in int8 needs two products. Without int8 instructions, a single product in f32 takes
+    // as long as these two products.
     return kernels::hasI8() ? Precision::I8 : Precision::F32;
 }
 

@@ -39,8 +39,9 @@ public:
                 float* output, size_t outputStride) const;
 
 private:
-    // The index of a row among the keys of a block, and its index among the values. The two differ: kernels
-    // read the values of several rows together, so each span's values begin at a multiple of this number.
+    // The index of a row among the keys of a block, and its index among the values. The two may differ:
+    // kernels read the values of a fixed number of rows together, and the values of each span begin at a
+    // multiple of this number.
     struct Place {
         int key, value;
     };
@@ -70,7 +71,7 @@ private:
     float* outputs(int tap) const { return m_start + m_outputsAt + m_outputStep * tap; }
     void keepRow(const Block& block, const KeyAndValue& row, const Place& place);
     void keepKey(const Block& block, const KeyAndValue& row, int to);
-    /// Stores the keys and values of a row: both as in PairRow.
+    /// Stores the keys and values of a row, which have the layout of a PairRow (attention.hpp).
     void keepPairs(const Block& block, const kernels::ConstPairRows& keys,
                    const kernels::ConstPairRows& values, const Place& to);
     void keepQuad(const Block& block, const KeyAndValue& row, const Place& to);

@@ -62,7 +62,7 @@ TokenMemory::Layout TokenMemory::layoutOf(const EncoderConfig& config, const Win
     layout.scaleStride = strideOf(readableKeys(layout));
     layout.valueStride = strideOf(m_valuesAreColumns ? layout.values / 2 : m_encoder->inner);
     layout.scalesAt = wholeLines(keysSize(layout));
-    // Scales of the keys; if values are quads, also the values' biases and inverses.
+    // Scales of the keys; if values are quads, also the biases and inverses of the values' steps (ValueStep).
     const int scales = m_precision != Precision::I8 ? 0 : m_values == ValueForm::Quads ? 3 : 1;
     layout.valuesAt =
         layout.scalesAt + wholeLines(checkedProduct<size_t>(scales * m_encoder->heads, layout.scaleStride));
@@ -201,7 +201,7 @@ void TokenMemory::keepPairs(const Block& block, const kernels::ConstPairRows& ke
     }
 }
 
-// Stores a token's values as a byte of each word.
+// Stores a token's values as bytes, each in its own word. A word has the bytes of four neighbouring tokens.
 void TokenMemory::keepQuad(const Block& block, const KeyAndValue& row, const Place& to) {
     static thread_local std::vector<std::int8_t> rounded;
     const int size = m_encoder->headSize, heads = m_encoder->heads;
@@ -228,8 +228,8 @@ std::vector<float> TokenMemory::keyBias(int index, const float* ofRows) const {
 
 kernels::AttentionHead TokenMemory::head(const Block& block, const Span& span, const HeadQueries& queries,
                                          const float* keyBias) const {
-    // AttentionHead has a single stride. If keys and values are f32, queries have the same stride, because
-    // the rows of each head are together.
+    // AttentionHead has a single stride. The stride of the queries is also the stride of f32 keys and values:
+    // if values are f32, the rows of each head follow each other without gaps, also in this memory.
     const size_t at =
         queries.head * block.layout.headStep + static_cast<size_t>(span.firstKey) * m_encoder->headSize;
     return {queries.heads.at(HeadPart::Queries, queries.head, queries.first),

@@ -18,7 +18,8 @@ public:
     const LeftRows& rows() const {
         return *m_rows;
     }  ///< row k * outs + out has factor k of output channel `out`
-    /// If no pixel has a larger absolute value, no result overflows. 0 if a weight is not finite.
+    /// Returns a limit: if no pixel has a larger absolute value, no result overflows. If a weight is not
+    /// finite, the limit is 0.
     float largestPixel() const { return m_largestPixel; }
 
 private:

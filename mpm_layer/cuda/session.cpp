@@ -39,7 +39,7 @@ Session::Session(const Weights& weights, const MpmCudaInput& input)
         reserve();
         upload(input);
     } catch (...) {
-        // Waits for copies in progress: after an exception in a constructor, the destructor does not run.
+        // Waits for copies in progress: if the constructor throws, no destructor waits for these copies.
         cudaStreamSynchronize(stream());
         throw;
     }

@@ -114,8 +114,8 @@ void Transpose::copyRuns(const float* from, float* to) const {
 }
 
 void Transpose::turnTiles(const float* from, float* to) const {
-    // A task has a few lines along the last axis of the input, and all entries of the last axis of the
-    // result.
+    // A task has kColumns entries of the input's last axis (a few cache lines), and all entries of the
+    // result's last axis.
     constexpr size_t kColumns = kLinesAbreast * kLine;
     const size_t tasks = (m_first + kColumns - 1) / kColumns;
     const auto turn = [&](int k) {

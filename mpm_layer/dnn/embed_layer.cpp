@@ -205,8 +205,9 @@ void EmbedLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
 }
 
 bool EmbedLayer::pack(const cv::Mat& weight, bool constant) {
-    // If a layer of the network selects positions, products are in f32. Some models with such a layer, like
-    // DEIMv2, have no norm before the scores, so errors of bf16 grow with the largest token.
+    // If a layer of the network selects positions of the image by their scores, products are in f32. Some
+    // models with such a layer, like DEIMv2, have no norm before the scores, so errors of bf16 in the scores
+    // grow with the largest token.
     const Precision precision = network()->precisionOfRows();
     const int depth = weight.size[0], dim = weight.size[1];
     const bool same = isSame(m_packed, weight) && m_weights.precision() == precision;

@@ -127,8 +127,9 @@ protected:
     }
 };
 
-/// Disables OpenCV's Winograd convolutions, because they lose two digits of accuracy. This costs little time:
-/// in a network with MpmEncoder, MpmConv computes the large convolutions, and OpenCV only small ones.
+/// Disables OpenCV's Winograd convolutions, because they lose two digits of accuracy. Disabling them costs
+/// little time: in a network with MpmEncoder, MpmConv computes the large convolutions, and OpenCV only small
+/// ones.
 inline void useExactConvolutions([[maybe_unused]] cv::dnn::Net& net) {
 #ifdef MPM_OPENCV_WINOGRAD
     net.enableWinograd(false);
@@ -146,8 +147,8 @@ inline void resetSizes([[maybe_unused]] cv::dnn::Net& net, [[maybe_unused]] cons
 #endif
 }
 
-/// The numbers that the engine with dynamic shapes gives the inputs and outputs of a layer. In other engines,
-/// both lists are empty.
+/// The numbers of a layer's inputs and outputs in the engine with dynamic shapes. In other engines, both
+/// lists are empty.
 struct LayerValues {
     std::vector<int> inputs, outputs;
     bool readsImage = false;  ///< an input of the layer is an input of the network

@@ -49,7 +49,8 @@ struct EncoderConfig {
 
     int lastBlock() const { return firstBlock + blocks - 1; }
     bool windowed() const { return !window.empty(); }
-    /// Whether reports and imposed maps number clusters by their representatives, not by their rows.
+    /// Whether reports and imposed maps number clusters in the order of the representatives. If not, they
+    /// number clusters in the order of the rows.
     bool numbersByRepresentative() const { return takesMap || chainBlocks > 0 || windowed(); }
     int windows() const;  ///< number of windows of an image; 1 without windows
     /// Number of rows in front of the image tokens: the special tokens of all windows.

@@ -78,8 +78,8 @@ public:
         const std::lock_guard<std::mutex> lock(m_guard);
         change(m_own);
     }
-    /// Sets the reuse options of the model file. They are defaults: an option applies if the text of
-    /// `MPM_REUSE` or `mpm_set_reuse` does not name it.
+    /// Sets the reuse options of the model file. These options are the defaults for the texts of `MPM_REUSE`
+    /// and `mpm_set_reuse`: if a text does not name an option, the option of the model file applies.
     void setReuseOfFile(const Reuse& reuse) { write(m_reuseOfFile, reuse); }
     /// Returns the settings of the handle.
     Settings own() const { return read(m_own); }

@@ -176,7 +176,8 @@ void describe(const FramePlan& plan, int tokens, int blocks, ImageReport& report
     report.reuse.ages = cv::Mat(plan.ages, true).reshape(1, 1);
 }
 
-// The images of a batch that merge tokens, that run all tokens without memory, and that run with memory.
+// Three groups of the images of a batch. The images of `merged` merge tokens, the images of `whole` run all
+// tokens without memory, and the images of `remembered` run with memory.
 struct Groups {
     std::vector<int> merged, whole, remembered;
 };

@@ -57,8 +57,8 @@ bool NetworkState::certain(const NetworkLayer& layer) const {
 
 // Numbers the allocations of networks. OpenCV 4 and the classic engine of OpenCV 5 allocate all layers of a
 // network, then run them in the same thread. So the first layer that is allocated after a layer has run
-// begins a new allocation. After an allocation that failed, no layer runs. So a new allocation also begins
-// with a layer that is allocated again, or with another layer of the same name.
+// begins a new allocation. If an allocation fails, no layer runs after it. So a new allocation also begins if
+// `layer`, or another layer of the same name, already belongs to the current allocation.
 void NetworkState::allocate(NetworkLayer& layer) {
     unsigned& open = m_open[std::this_thread::get_id()];
     const auto inThis = [&](const NetworkLayer& other) {
@@ -212,7 +212,7 @@ int NetworkPlace::blocksBehind() const {
 std::shared_ptr<const LeadFrame> NetworkPlace::follow(int blocks) {
     const Lock lock(m_network->m_guard);
     const NetworkLayer* const leader = m_network->leaderOf(*m_layer);
-    // A frame that the layer has already followed belongs to an earlier forward.
+    // If the layer has already followed the leader's frame, this frame belongs to an earlier forward.
     if (!leader || leader->frame == m_layer->frame) return nullptr;
     m_layer->frame = leader->frame;
     if (m_layer->frame) m_layer->blocksFollowing = blocks;

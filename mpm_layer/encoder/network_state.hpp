@@ -106,7 +106,7 @@ public:
     /// Returns the precision of the nearest backbone before the layer; F32 if there is no backbone, or if the
     /// backbone does not run on the CPU.
     Precision precisionBefore() const;
-    /// Returns the number of images in the last forward of backboneBefore(); 0 if it is null.
+    /// Returns the number of images in the last forward of backboneBefore(); 0 if there is no backbone.
     size_t imagesBefore() const;
     /// Returns the precision of a convolution after the backbone: f32 if a layer of the network selects
     /// positions, else the backbone's precision. In networks that select positions, some tokens are 1,000

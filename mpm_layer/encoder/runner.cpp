@@ -145,7 +145,7 @@ void EncoderRunner::runOnDevice(const float* tokens, int images, int rows, const
     prepare(settings);
     const int sizes[] = {images, rows, m_packed->dim()};
     checkShape(sizes, "mpm: tokens of a forward on device memory");
-    // Headers only: the CPU never reads the memory that they point to.
+    // The matrices are only headers: the CPU never reads the device memory at `data`.
     const auto header = [&](const float* data) {
         return cv::Mat(3, sizes, CV_32F, const_cast<float*>(data));
     };

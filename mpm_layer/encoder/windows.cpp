@@ -69,7 +69,8 @@ std::vector<std::vector<int>> tokensByWindow(const EncoderConfig& config, const 
         for (; stage != image.stages.end() && stage->block < block; ++stage)
             merge(*stage);
         if (owners.size() < entering) owners = whole;
-        // If a method merges after the attention of a block, tokens enter the block before that merge.
+        // Stops at a stage if the tokens that entered the block also enter the stage: the stage then merges
+        // nothing, or merges after the block's attention.
         for (; stage != image.stages.end() && stage->block == block &&
                (owners.size() != entering || owners.size() != stage->map.total());
              ++stage)

@@ -9,8 +9,7 @@
 namespace mpm {
 namespace {
 
-// Scales a weighted mean. The new length is the geometric mean of the old length and the mean of the members'
-// lengths.
+// Scales a weighted mean of length a to length sqrt(a * b). The members' lengths have the weighted mean b.
 void scaleMean(const RowsView& rows, const int* members, const std::vector<float>& weights, float* mean) {
     double lengths = 0, total = 0;
     for (size_t m = 0; m < weights.size(); ++m) {

@@ -20,8 +20,8 @@ namespace {
 
 std::atomic<std::int64_t> g_rows{0}, g_decided{0};
 
-/// Returns the number of rows of a task. A task has many rows, because two tasks repeat work at their common
-/// border, but so few rows that all threads get work.
+/// Returns the number of rows of a task. Long tasks save time, because two tasks repeat work at their common
+/// border. But tasks must be short enough to give work to all threads.
 int rowsOfTask(int count) {
     const int groups = count / kernels::rowGroup() / (6 * std::max(1, cv::getNumThreads()));
     return std::clamp(groups, 4, 8) * kernels::rowGroup();

@@ -35,7 +35,8 @@ struct Parameter {
     bool isAmount = false;
 };
 
-/// The parts of a method's text. The constructor throws if the text has another form.
+/// The parts of a method's text: a name, and values by key. The constructor throws if a part after the colon
+/// is not KEY=VALUE, or if a key occurs twice.
 struct MethodText {
     explicit MethodText(const std::string& text);
 

@@ -16,7 +16,7 @@ enum class Moment { BeforeBlock, AfterAttention };
 /// The rows that a reducer compares. Keys are averaged over heads, after bias and key norm.
 enum class Metric {
     Tokens,
-    Keys,     ///< of the stage's block: before attention, keys without rotation; after attention, the keys
+    Keys,     ///< of the stage's block; at BeforeBlock, keys without rotation; at AfterAttention, the keys
               ///< that attention used
     LastKeys  ///< of the latest attention in this encoder, without rotation; saves the product that computes
               ///< keys. If no attention has run, the same as `Keys`
@@ -50,8 +50,8 @@ public:
     virtual Mean mean() const { return Mean::Plain; }
     /// Whether attention adds the logarithm of a key's size (number of tokens) to the logits of this key.
     virtual bool biasesBySize() const { return false; }
-    /// Returns the blocks before which the reducer merges if it ignores the schedule; empty if the reducer
-    /// uses the schedule.
+    /// If the reducer uses the schedule, returns no blocks. If the reducer ignores the schedule, returns the
+    /// blocks before which the reducer merges.
     virtual std::vector<int> ownSchedule(int /*blocks*/) const { return {}; }
 };
 

@@ -84,7 +84,8 @@ int ScreenedRows::rowsOf(int panel) const {
     return std::min(columns, m_count - panel * columns);
 }
 
-/// Centres and packs the rows of a panel while they are in the cache. Returns the largest reach and error.
+/// Centres and packs the rows of a panel while they are in the cache. The result has the largest `reach` and
+/// the largest `error` of the rows, and no other values.
 kernels::CentredRow ScreenedRows::centrePanel(const std::vector<kernels::PlacedRow>& placed,
                                               const kernels::ScreenBasis& basis, int panel) {
     const int first = panel * kernels::panelColumns(), present = rowsOf(panel);
@@ -165,8 +166,8 @@ constexpr float kScale = 1.41429988f;  // sqrt(2 (1 + 2 kTilt))
 
 }  // namespace
 
-/// Unit rows (of length 1) from the whole image, one row from each of kSampledRows parts. The place within a
-/// part varies, because the rows would otherwise come from few columns of a grid.
+/// Unit rows (of length 1) from the whole image, one row from each of kSampledRows parts. The row's index
+/// within the part varies, because the rows would otherwise come from few columns of a grid.
 struct Basis::Sample {
     Sample(const RowsView& rows, size_t stride) : stride(stride), data(kSampledRows * stride) {
         for (int n = 0; n < std::min(kSampledRows, rows.count); ++n) {
@@ -174,7 +175,7 @@ struct Basis::Sample {
             const double at =
                 (n + std::fmod(n * kGolden, 1.0)) * rows.count / std::min(kSampledRows, rows.count);
             if (!kernels::unitRow(rows.row(static_cast<int>(at)), rows.width, to)) continue;
-            // Rows of zeros must not move the origin away from all other rows.
+            // Leaves out rows of zeros, which would move the origin away from all other rows.
             count += std::any_of(to, to + rows.width, [](float v) { return v != 0; });
         }
     }

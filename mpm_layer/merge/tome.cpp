@@ -1,4 +1,4 @@
-// Token Merging (ToMe): in every block, the r most similar pairs of a bipartite matching on the keys.
+// Token Merging (ToMe): every block merges the r most similar pairs of a bipartite matching of the keys.
 
 #include <algorithm>
 #include <numeric>

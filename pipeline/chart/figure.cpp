@@ -113,7 +113,7 @@ private:
         const bool bars = !m_panel.categories.empty(), below = range.low < 0;
         range.widen(0.08);
         if (bars || m_panel.fromZero) {
-            // The axis includes zero. It starts at zero if no bar is below zero.
+            // The axis includes zero, and starts at zero unless there are bars below zero.
             if (!bars || !below) range.low = 0;
             range.high = std::max(0.0, range.high);
         }

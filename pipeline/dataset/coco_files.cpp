@@ -158,7 +158,7 @@ RunLengths polygonsOf(const Json& list, cv::Size image, const std::string& where
     }
     if (polygons.empty() || polygons[0].size() < 4)
         fail(where + ": \"segmentation\" has no polygon, or one of fewer than four numbers");
-    // COCO's code takes four numbers as a box: x, y, width, height.
+    // As in COCO's code, a list of four numbers is not a polygon, but a box: x, y, width, height.
     if (polygons[0].size() == 4)
         for (std::vector<double>& box : polygons) {
             if (box.size() != 4) fail(where + ": \"segmentation\" has boxes and polygons in one list");

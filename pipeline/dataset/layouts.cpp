@@ -115,7 +115,7 @@ void LabelledSet::listFolder(const std::string& root, const std::string& split) 
     m_classes = classes.count();
     m_ignored = classes.ignored;
     m_names = classes.names;
-    // Uses FolderDataset only to list and pair files, because at() reads and checks files of all layouts.
+    // Uses FolderDataset only to list and pair files; LabelledSet::at() reads and checks the files.
     const FolderDataset pairs(root, split, classes);
     for (size_t i = 0; i < pairs.size(); ++i)
         m_entries.push_back({pairs.name(i), pairs.imagePath(i), pairs.labelsPath(i)});

@@ -134,7 +134,7 @@ cv::Mat Font::coverage(const std::string& text, double height, int margin) const
     const int base = mask.rows - margin;
     const std::lock_guard lock(m_face->mutex);
     m_face->layOut(text, height, [&](FT_GlyphSlot glyph, FT_Pos at) {
-        // Shifts the outline by the fraction of a pixel, so that spacing is even at small sizes.
+        // Shifts the outline by the fractional part of `at`, so that spacing is even at small sizes.
         FT_Outline_Translate(&glyph->outline, at & 63, 0);
         if (FT_Render_Glyph(glyph, FT_RENDER_MODE_NORMAL) != 0) return;
         add(mask, glyph->bitmap,

@@ -150,8 +150,8 @@ void BenchRounds::count(BenchRow& row, const mpm::Report& report) {
 }
 
 /// Runs the batch once more as if padded: every image gets as many rows as the image with the most rows. Uses
-/// even maps with these counts, because the time does not depend on which tokens merge. Even maps need no
-/// search for pairs, so adds the time of merging that was measured before.
+/// even maps with these counts, because the time does not depend on which tokens merge. A run with even maps
+/// does not search for pairs, so this function adds the merging time of `packed`.
 void BenchRounds::measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::Report& packed) {
     const std::vector<int> longest = longestOf(packed);
     if (row.batch < 2 || longest.empty() || !ragged(packed)) return;

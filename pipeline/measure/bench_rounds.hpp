@@ -39,7 +39,7 @@ struct BenchRow {
     std::vector<double> operations, kept;  ///< by image
     std::vector<double> blockOperations;   ///< by block, summed over images
     ReuseCounts reuse;
-    std::vector<double> agreement;    ///< share of labels equal to those of all tokens, by frame
+    std::vector<double> agreement;    ///< share of pixels with the same label as without merging, by frame
     std::vector<double> padded;       ///< ms per image with padding, by round; only if token counts differ
     std::vector<double> paddedShare;  ///< rows with padding / rows without; for the same rounds
 

@@ -67,8 +67,8 @@ private:
     std::vector<size_t> missingGroups(const std::vector<Group>& done) const;
     Group measure(size_t index, const Watcher& watcher, const LabelsSink& labels);
     std::vector<Sample> read(Group& group, const Watcher& watcher) const;
-    /// For methods in which several patches share a token. If the setting's own policy chooses these patches,
-    /// returns a function that gives the policy's scores to the network; else returns an empty function.
+    /// If the method shares tokens by the policy Random or Oracle, returns a function that gives the scores
+    /// of this policy to the network. Otherwise, returns an empty function.
     ProtocolSegmenter::Prepare givenScores(const Setting& setting, const std::vector<Sample>& samples);
     GroupRow measure(size_t setting, const std::vector<Sample>& samples, std::vector<cv::Mat>& labels);
     void compareWithAllTokens(Group& group, const std::vector<std::vector<cv::Mat>>& labels) const;

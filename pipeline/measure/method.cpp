@@ -150,7 +150,7 @@ void applyMethod(Network& network, const Method& method, const OwnMerging& own) 
                                          : std::nullopt);
         const std::vector<int> usual = mpm::usualBlocks(reducer, encoder.blocks());
         std::vector<int> blocks = method.isOwn() || usual.empty() ? own.blocks : usual;
-        // ToMe and ALGM ignore the blocks of a schedule, but an empty schedule would turn merging off.
+        // ToMe and ALGM merge at their own blocks, but only if the schedule is not empty. So sets any block.
         if (blocks.empty() && !method.isOwn() && mpm::ignoresSchedule(reducer)) blocks = {0};
         encoder.setSchedule(method.blocks.value_or(blocks));
     } catch (const cv::Exception& error) {

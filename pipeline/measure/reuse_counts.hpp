@@ -7,7 +7,8 @@
 
 namespace mpm::pipeline {
 
-/// Counts of reuse over time, from forwards of single images.
+/// Counts of reuse over time, from forwards of single images. `full` and `suspended` count the forwards with
+/// ReuseState::Full and ReuseState::Suspended.
 struct ReuseCounts {
     int forwards = 0, full = 0, suspended = 0;  ///< numbers of forwards with reuse
     double recomputed = 0;                      ///< sum of the shares of computed tokens
@@ -25,7 +26,7 @@ double shareOfEqual(const cv::Mat& labels, const cv::Mat& others);
 
 class TokenMeans {
 public:
-    /// `mapGiven`: whether the first stage is a map of the input instead of a merge of the schedule.
+    /// `mapGiven`: whether the first stage is an input map of the encoder, not a merge of the schedule.
     void add(const mpm::ImageReport& report, bool mapGiven);
     void add(const std::vector<int>& tokens);  ///< tokens that each block computes
     std::vector<double> means() const;

@@ -56,12 +56,12 @@ struct CocoObject {
 struct CocoMatches {
     static constexpr int kAreas = 4;        ///< all, small, medium, large
     static constexpr int kThresholds = 10;  ///< of the overlap: 0.50, 0.55, ... 0.95
-    static constexpr int kMost = 100;       ///< limit of detections; ignores those with lower scores
+    static constexpr int kMost = 100;       ///< largest number of detections; keeps the highest scores
 
     int64_t image = 0, category = 0;
     std::array<int64_t, kAreas> truth{};  ///< number of objects to be found, by range
     std::vector<double> scores;           ///< largest first
-    /// For each detection, a bit for each range of areas and threshold: bit kThresholds * range + threshold.
+    /// For each detection, bit kThresholds * range + threshold is for a range of areas and a threshold.
     std::vector<uint64_t> matched, ignored;
 };
 

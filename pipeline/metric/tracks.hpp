@@ -45,11 +45,13 @@ struct TrackCounts {
 /// @throws cv::Exception if a frame has an identity twice, or more than 5,000 boxes
 TrackCounts trackCounts(const TrackFrames& truth, const TrackFrames& tracks);
 
-/// Combines sequences: adds counts of boxes, and averages association scores weighted by correct boxes.
+/// Combines sequences: adds the counts of boxes, and averages the association scores. The weight of each
+/// sequence is its number of correct boxes.
 TrackFigures combinedFigures(const std::vector<TrackCounts>& sequences);
 
 /// Returns min(rows, columns) pairs of a row and a column with the least total cost, sorted by row. On ties,
-/// chooses the same pairs as SciPy's linear_sum_assignment, because TrackEval's figures depend on them.
+/// chooses the same pairs as SciPy's linear_sum_assignment: TrackEval calls this function, and TrackEval's
+/// figures depend on the choice.
 /// @param costs must be finite
 std::vector<std::pair<int, int>> leastAssignment(const cv::Mat_<double>& costs);
 

@@ -19,7 +19,8 @@ bool has(const std::vector<T>& all, const T& one) {
     return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-/// Returns the ids of `classes`: names from the model (`names`), names from the user (`shown`), or "*".
+/// Returns the ids of `classes`. Each entry of `classes` is a name that the model gives to a class (in
+/// `names`), a name that the user gives to a class (in `shown`), or "*".
 std::vector<int> idsOf(const std::vector<std::string>& classes, const std::vector<std::string>& names,
                        const std::vector<std::string>& shown, bool detector) {
     const bool every = has(classes, std::string(kEvery));

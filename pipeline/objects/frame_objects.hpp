@@ -17,14 +17,14 @@ std::vector<int> classesNamed(const std::vector<std::string>& names, const std::
 /// Removes boxes whose class is not in `classes`. If `classes` is empty, keeps all boxes.
 void keepClasses(std::vector<Detection>& boxes, const std::vector<int>& classes);
 
-/// Returns the default threshold of scores. Regions of classes raise half as many false alarms with 0.6 as
-/// with 0.5 (bench/alarm_bench.cpp).
+/// Returns the default threshold of scores. With the regions of a segmentation model's classes, the threshold
+/// 0.6 gives half as many false alarms as 0.5 (bench/alarm_bench.cpp).
 constexpr double usualThreshold(bool detector) {
     return detector ? 0.5 : 0.6;
 }
 
-/// Returns rules by which only a box of at least this score begins an object. Boxes with lower scores may
-/// continue an object.
+/// Returns rules by which only a box with a score of at least `threshold` begins a new object. Boxes with
+/// lower scores may belong to an existing object.
 TrackRules trackRules(double threshold);
 
 /// Returns the boxes of the tracks that are seen in this frame, with name, identity and score.

@@ -37,7 +37,8 @@ struct Link {
 };
 
 /// Chooses links, at most one for each track and each box. A group is a set of tracks and boxes that links
-/// connect. In a small group, the sum of the chosen overlaps is the largest possible.
+/// connect. In a small group, the sum of the chosen overlaps is the largest possible. In a large group, links
+/// with larger overlaps are chosen first.
 class Groups {
 public:
     explicit Groups(std::vector<Link> links) : m_links(std::move(links)) {

@@ -72,12 +72,13 @@ public:
     /// next new object. It is unknown when the objects entered their regions, so each stay in a region begins
     /// when the object last moved.
     void restore(const std::vector<TrackedObject>& objects, std::int64_t nextId);
-    /// Sets the rules, and each object's class to labelOf(class). Drops an object if its class is negative.
+    /// Sets the rules. Changes each object's class to labelOf(class), and drops the object if the new class
+    /// is negative.
     void relabel(const TrackRules& rules, const std::function<int(int label)>& labelOf);
     std::int64_t nextId() const { return m_nextId; }
 
-    /// Adds `seconds` to all times. Must be called if the source's clock was set by so many seconds, so that
-    /// stays keep their length.
+    /// Adds `seconds` to all times, so that stays keep their length. Must be called if somebody sets the
+    /// source's clock forward by `seconds`, or back if `seconds` is negative.
     void moveClock(double seconds);
 
     /// Sets the regions in which stays are measured. The middle of a box's lower edge must be in the region.
@@ -95,7 +96,7 @@ private:
     struct Track;
 
     std::vector<Detection> usable(const std::vector<Detection>& found) const;
-    /// Returns the overlap of a box with the previous or the expected place of an object.
+    /// Returns how well a box fits an object, from overlaps with the object's previous and expected places.
     static double likeness(const Track& track, const cv::Rect2f& box);
     void match(const std::vector<Detection>& boxes, bool high, std::vector<bool>& used);
     void take(Track& track, const Detection& box);

@@ -34,7 +34,8 @@ struct Logits {
     const float* row(int c, int y) const { return data + (std::size_t(c) * rows + y) * cols; }
 };
 
-// The loops below take most of the time. They use plain pointers, because an access to a vector is checked.
+// The loops below take most of the time. They use plain pointers, because _GLIBCXX_ASSERTIONS makes a vector
+// check each index.
 
 /// to = above + (below - above) * weight
 void mix(const float* above, const float* below, float weight, int count, float* to) {

@@ -37,8 +37,9 @@ struct ModelCost {
 
 ModelCost costOf(const RandomModel& model);
 
-/// Counts operations as in the literature: a multiply-add counts as two operations. Includes the products and
-/// the attention of the computed tokens, and the similarities by which a method chooses tokens to merge.
+/// Counts operations as in the literature: a multiply-add counts as two operations. Includes the products of
+/// computed tokens with weights, the attention of computed tokens, and the similarities by which a method
+/// chooses tokens to merge.
 class FlopsCounter {
 public:
     explicit FlopsCounter(ModelCost cost) : m_cost(std::move(cost)) {}

@@ -192,8 +192,8 @@ private:
         }
     }
 
-    /// Finds nodes on which only the first segment depends, but whose input is also read by other nodes. An
-    /// example is the first injector of an adapter.
+    /// Finds nodes that depend on a layer whose values do not go only into the first segment. An example is
+    /// the first injector of a ViT-Adapter.
     void findJoins() {
         for (size_t i = 0; i < m_nodes.size(); ++i)
             for (const size_t input : m_nodes[i].inputs)

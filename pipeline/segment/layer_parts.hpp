@@ -1,4 +1,4 @@
-// The times of a network's parts. The part of a layer depends on its place before, in or after the encoder.
+// The times of a network's parts. Each layer belongs to a part by its place before, in or after the encoder.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace mpm::pipeline {
 
-/// The parts of a network. Finds the part of a layer by data flow, not by the layer's name. Data flow shows
-/// whether the layer comes before or after a segment of the encoder, or a detector's selection of proposals.
+/// The parts of a network. Finds the part to which a layer belongs by data flow, not by the layer's name.
+/// Data flow shows whether the layer comes before or after a segment of the encoder, and whether the layer
+/// comes before or after a detector's selection of proposals.
 class LayerParts {
 public:
     /// @param net must have run, because an engine may change layers at the first forward

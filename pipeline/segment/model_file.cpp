@@ -35,10 +35,10 @@ std::string defaultModel() {
     return {};
 }
 
-/// Returns folders that may be the prefix (such as /usr) or the build folder of the program or library with
-/// this code. A program is in a subfolder of the prefix; the GStreamer plugin is in a subfolder of the build
-/// folder. The Python package's library is two levels below the prefix or build folder, or in pip's package
-/// next to share/mpm. An installed library is at any depth in lib.
+/// Returns the folders that may contain share/mpm for the program or library with this code. A program is in
+/// a subfolder of the prefix (such as /usr). The GStreamer plugin is in a subfolder of the build folder. The
+/// Python package's library is two levels below the prefix or build folder; in a package of pip, the library
+/// is next to the folder share. An installed library is at any depth below the prefix's lib.
 std::vector<fs::path> ownPrefixes() {
     const OwnFile own = ownFile(reinterpret_cast<void*>(&modelFolders));
     if (own.path.empty()) return {};

@@ -139,8 +139,9 @@ static bool areQueries(const std::vector<cv::Mat>& outputs) {
     return false;
 }
 
-// Runs the network. If there are several outputs, returns the output with labels, or the last output if none
-// has labels; the first forward decides this. After useFeatures(), may return the encoder's tokens instead.
+// Runs the network. If there are several outputs, the first call of run() chooses the output that all calls
+// return: the output with labels, or the last output if no output has labels. After useFeatures(), may return
+// the encoder's tokens instead.
 cv::Mat Network::run() {
     if (m_usesTokens) {
         m_net.forward();

@@ -64,7 +64,7 @@ public:
     /// Returns null if the model shares no tokens.
     mpm::Sharing* sharing() { return m_sharing ? &*m_sharing : nullptr; }
     bool shares() const { return m_sharing.has_value(); }
-    int sharedOfFile() const { return m_sharedOfFile; }  ///< superpatches that share a token; 0: none
+    int sharedOfFile() const { return m_sharedOfFile; }  ///< superpatches that become a token each; 0: none
     const mpm::ModelInfo& info() const { return m_info; }
     /// Returns the values of reuse in the file's metadata `mpm.reuse`, or the defaults.
     const mpm::Reuse& reuse() const { return m_reuse; }

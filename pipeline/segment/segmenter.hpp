@@ -25,7 +25,7 @@ enum class Scores { None, Coarse, All };
 /// Parameters by which a detector's objects are chosen.
 struct DetectionChoice {
     float threshold = 0.5F;  ///< scores must be larger
-    double nms = 1;          ///< largest intersection over union of two objects of a class; drops the worse
+    double nms = 1;          ///< limit of IoU: of two objects of a class with a larger IoU, keeps the better
     int most = std::numeric_limits<int>::max();  ///< limit of objects in an image; the best are kept
 };
 

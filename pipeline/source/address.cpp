@@ -30,9 +30,9 @@ void replaceAll(std::string& text, const std::string& piece, const std::string& 
     text = result + text.substr(from);
 }
 
-/// Returns the end of the URL whose "://" is at `scheme`: the next blank or quote. If there is neither a host
-/// nor '@' before this blank, the blank is part of a password. The URL then ends at the first blank or quote
-/// after the line's last '@'.
+/// Returns the end of the URL whose "://" is at `scheme`. The URL usually ends at the next blank or quote. If
+/// the text before this blank has no '@' and does not begin with a host, the blank is part of a password, as
+/// in rtsp://user:my word@host. Such a URL ends at the first blank or quote after the line's last '@'.
 size_t urlEnd(const std::string& text, size_t scheme) {
     const auto next = [&](size_t from) {
         return std::min(text.find_first_of(" \t\r\n\"'<>", from), text.size());

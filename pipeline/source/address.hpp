@@ -1,5 +1,5 @@
-// The address of a source. An address may contain a password, so the type has no conversion to text that
-// would let code print, store or send the password by mistake.
+// The address of a source. An address may contain a password, so the type does not convert to text. Code
+// therefore cannot print, store or send the password by mistake.
 #pragma once
 
 #include <string>

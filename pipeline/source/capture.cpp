@@ -197,7 +197,8 @@ bool CaptureSource::brokenFile() const {
 
 std::string CaptureSource::frameName() const {
     std::string stem = "frame";
-    // Does not use the address of a source from env: or secret:, because everybody can see file names.
+    // Results of a frame are stored in files with the frame's name, and everybody can see file names. So the
+    // name does not contain the address of a source from env: or secret:.
     if (m_kind == SourceKind::Video && !m_address.isNamed())
         stem = std::filesystem::path(m_address.shown()).stem().string();
     if (m_kind == SourceKind::Camera) stem = "camera" + m_address.reveal();

@@ -51,8 +51,9 @@ struct Measurement {
     std::map<int, int> objectCounts;   ///< by class id, for followed classes
 
     int tokensKept() const { return stageTokens.empty() ? tokensIn : stageTokens.back(); }
-    /// Returns how many tokens the last block computed. With reuse, all tokens are kept but only changed
-    /// tokens are computed; while reuse is suspended, tokens merge.
+    /// Returns how many tokens the last block computed. With reuse, tokens do not merge, and the block
+    /// computes only changed tokens. While reuse is suspended, tokens merge, and the block computes all
+    /// tokens that remain.
     int tokensComputed() const {
         if (!recomputed) return tokensKept();
         return std::min(tokensKept(), static_cast<int>(std::lround(*recomputed * tokensIn)));

@@ -307,8 +307,9 @@ bool Store::apply(const Retention& retention, Millis now, std::int64_t most) {
 
 std::int64_t Store::exportCsv(std::ostream& out, std::int64_t source, Millis from, Millis to,
                               const std::vector<std::string>& classes) const {
-    // The schedule may change between readings, so the longest list sets the number of columns. Ignores lists
-    // that are not valid JSON, because older programs could write decimal commas.
+    // The lists stage_tokens and class_shares may differ in length between readings, for example after a
+    // change of the schedule. So the longest list sets the number of columns. Ignores lists that are not
+    // valid JSON, because older programs could write decimal commas.
     std::string sql =
         "SELECT coalesce(max(CASE WHEN json_valid(stage_tokens) THEN json_array_length(stage_tokens) END), "
         "0), coalesce(max(CASE WHEN json_valid(class_shares) THEN json_array_length(class_shares) END), 0)";

@@ -157,7 +157,8 @@ struct Row {
     double share = 0;  ///< for ToMe: r as a share of the tokens at 12 blocks; scaled at other depths
 };
 
-/// The candidates, the most promising first. A share of pairs stands for the method gentle with this share.
+/// The candidates, the most promising first. A number such as "0.4" means the method gentle with this share
+/// of pairs.
 const Row kTable[] = {{"0.4", kUsual},       {"0.2", kUsual},       {"0.6", kUsual},       {"mpm", {2, 5, 3}},
                       {"tome", kOwn, 0.025}, {"0.3", kUsual},       {"0.5", kUsual},       {"0.2", kEvery},
                       {"0.6", kWide},        {"mpm", {5, 5, 1}},    {"tome", kOwn, 0.05},  {"0.4", kEarly},

@@ -80,8 +80,8 @@ public:
     const std::vector<AlertRule>& rules() const { return m_rules; }
 
     /// Returns an alert for each rule whose condition has been true for `hold`. While the condition stays
-    /// true, the rule gives no further alert. If alerts of single objects occur in a cool-down, keeps these
-    /// alerts, and returns them together after the cool-down.
+    /// true, the rule gives no further alert. If alerts about single objects occur during the rule's
+    /// `coolDown`, keeps these alerts, and returns them together after the cool-down.
     std::vector<Alert> update(const AlertInput& input, Clock::time_point now);
 
     /// Returns the objects whose alerts wait for the end of a cool-down.

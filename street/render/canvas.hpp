@@ -115,7 +115,7 @@ Sprite renderSprite(const Stage& stage, const Actor& actor, cv::Size fineSize, i
 /// Paints an actor over a frame that began as a copy of the backdrop.
 void paintActor(const Sprite& sprite, const Backdrop& backdrop, uchar label, cv::Mat& image, cv::Mat& labels);
 
-/// Paints an actor that never moves into the fine maps of the backdrop.
+/// Paints a parked car, which never moves, into the fine maps of the backdrop.
 void paintFine(const Stage& stage, const Actor& actor, cv::Mat& fine, cv::Mat& labels, cv::Mat& depth);
 
 }  // namespace mpm::street

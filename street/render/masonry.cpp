@@ -154,8 +154,8 @@ Surface roofAt(const House& house, float along, float up, float footprint) {
     return surface;
 }
 
-/// Returns the planes of a house, whose long axis is along the street. If `side` is 0, the long axis is
-/// across the street.
+/// Returns the planes of a house. If the house's `side` is 0, the long axis of the house is across the
+/// street, else along the street.
 std::vector<Plane> planesOf(const House& house) {
     const float sign = house.side == 0 ? 1.0f : house.side;
     const auto across = [&](float v, float up) {

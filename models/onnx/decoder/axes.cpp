@@ -75,7 +75,7 @@ bool AxisLayout::reshape(const Shape& shape) {
 }
 
 // Undoes a slice of `axis`, which had `whole` elements and was cut from index `first` on. If the slice has
-// 1 element, assumes that it picks a level.
+// 1 element, `axis` has no parts: assumes that the whole axis is the part kLevel.
 bool AxisLayout::cut(Axis& axis, int64_t whole, int64_t first) {
     const int part = axis.empty() ? static_cast<int>(kLevel) : axis[0];
     if (axis.empty() && m_extents[kLevel] != whole && m_extents[kLevel] > 1) return false;

@@ -21,9 +21,9 @@ struct Mask {
 struct RowSums {
     double whole, low, high;
 
-    // Whether the condition `holds` separates the fully hidden rows from the others: if `full` is true,
-    // `holds` must be true only for fully hidden rows, else only for the others. `holds` may change its
-    // result only at `limit`.
+    // Whether the condition `holds` separates the fully hidden rows from the other rows. If `full` is true,
+    // `holds` must be true for exactly the fully hidden rows. If `full` is false, `holds` must be true for
+    // exactly the other rows. `holds` may change its result only at `limit`.
     template <class Condition>
     bool tell(const Condition& holds, double limit, bool full) const {
         const bool inside = limit > low && limit < high;  // then `holds` may differ between other rows
@@ -100,8 +100,9 @@ private:
         return tellsRows(value, mask, full);
     }
 
-    // Whether the value separates the fully hidden rows of the mask from the others: if `full` is true, the
-    // value must be true only for fully hidden rows, else only for the others.
+    // Whether the value separates the fully hidden rows of the mask from the other rows. If `full` is true,
+    // the value must be true for exactly the fully hidden rows. If `full` is false, the value must be true
+    // for exactly the other rows.
     bool tellsRows(int value, const Mask& mask, bool full) const {
         bool truth = false;  // whether the value is cast to bool: every number but 0 is true
         for (int step = 0; step < kMostSteps; ++step) {
@@ -151,8 +152,9 @@ private:
         return false;
     }
 
-    // If the value counts the hidden (or visible) keys of each row of the mask, or tells if all keys are
-    // hidden (or any is visible), returns its possible numbers.
+    // Returns the possible numbers of a value that has a number for each row of the mask: the number of
+    // hidden keys, the number of visible keys, whether all keys are hidden, or whether any key is visible.
+    // Returns nothing for other values.
     std::optional<RowSums> sumsOf(int value, const Mask& mask) const {
         for (int step = 0; step < kMostSteps; ++step) {
             const Node* node = m_graph.nodeOf(value);

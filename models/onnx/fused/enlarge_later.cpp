@@ -1,4 +1,4 @@
-// Moves enlargements behind the products of convolutions: see enlargeLater().
+// The pass enlargeLater(): convolutions multiply the small images, and then enlarge the products.
 #include <algorithm>
 
 #include "models/onnx/fused/insert.hpp"
@@ -8,8 +8,8 @@
 namespace mpm::models {
 namespace {
 
-// Estimates. With fewer channels or a smaller gain, it may take longer to enlarge the products than to
-// compute the products that the pass saves.
+// Estimates. With fewer channels or a smaller gain, the enlargement of the products may take more time than
+// the pass saves.
 constexpr int64_t kLeastChannels = 64, kLeastGain = 3;  // kLeastGain: enlarged pixels for each old pixel
 
 /// A part of a convolution's input channels.

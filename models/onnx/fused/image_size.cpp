@@ -181,8 +181,8 @@ private:
         return resizedPositions(image, m_from, m_grid, !segments());
     }
 
-    // Adds a note that positions are interpolated. The note also says that the exporter has interpolated them
-    // before or, if the file does not show this, that the exporter may have done so.
+    // Adds a note that positions are interpolated. If the file shows that the exporter also interpolated
+    // them, the note says so; else the note says that the exporter may have interpolated them.
     void noteInterpolation(const Tensor& image) {
         bool varies = false;
         for (int64_t k = image.dim(1); k < image.size(); ++k)
@@ -200,8 +200,8 @@ private:
             m_notes.push_back(note);
     }
 
-    // Adapts a table if the node reads more or fewer rows than there are patches. The table must have equal
-    // values in these rows; the new table repeats such a row for each token.
+    // Adapts a table if the node reads more or fewer rows than there are patches. The rows that the node
+    // reads must all be equal. The new table has a copy of such a row for each token.
     void patchConstantRows(Node& node, const Tensor& table) {
         const Shape& shape = newShape(node.inputs[0]);
         const int64_t first = node.getInt("first", 0), width = table.dim(1), before = rowsRead(node),
@@ -336,8 +336,8 @@ private:
             m_graph.addConstant("scales", Tensor::floats({static_cast<int64_t>(scales.size())}, scales));
     }
 
-    // Whether the index `place` must be behind the patches. Returns false if all elements in front of `place`
-    // may be special tokens, or if as many elements follow `place` as there are patches.
+    // Whether the index `place` is certainly behind the patches. Returns false if all elements in front of
+    // `place` may be special tokens, or if the elements from `place` on may be the patches.
     bool isBehindPatches(int64_t place, int64_t extent) const {
         int64_t before = 0;
         for (const Node& node : m_graph.nodes)

@@ -27,9 +27,9 @@ void pickRows(State& state);
 void fusePatchProjections(State& state);
 
 /// Connects the MpmEncoder of an encoder with windows. Returns the operator's input tokens. `outputs`: the
-/// operator's output for each tap. If a value has the image tokens of a tap in raster order, replaces the
-/// value by the tap's output. If other nodes read the tap, computes the tap from the tap's output, or throws
-/// Refusal if this is impossible.
+/// operator's output for each tap. If a value of the export has the image tokens of a tap in raster order,
+/// replaces the value by this output. If a node needs the tokens in the order of the export, adds nodes
+/// that restore this order, or throws Refusal if this is impossible.
 int connectWindows(State& state, const EncoderSpec& encoder, const List<int>& outputs);
 
 struct PatchGrid {
@@ -44,7 +44,7 @@ struct ResizedRope {
 
 /// Computes rotary tables for the grid `to`. `rope` has the tables [heads or 1, rows, head size] of the grid
 /// `from`. Keeps rows of angle 0 before and after the rows of image tokens. Throws Refusal if no known
-/// formula gives `rope` (to about 1e-5, or the rounding of f16). Several formulas may give `rope`, but
+/// formula gives `rope` (to about 1e-5, or the rounding of f16). Formulas that all give `rope` may give
 /// different tables for `to`. If only the scale of patch centres differs between these formulas, returns a
 /// note, else throws Refusal.
 ResizedRope resizedRope(const Rope& rope, const PatchGrid& from, const PatchGrid& to);
@@ -83,14 +83,14 @@ void joinLayers(Graph& graph);
 std::string activationOf(const Node& node);
 
 /// In a lowered graph, moves norms, activations and sums into the MpmConv in front of them. If the graph
-/// needs domain version 3, also moves norms and activations into an MpmConvTranspose. Sets convolutions and
-/// linear layers that give scores, boxes or a selection to f32. In a detector, sets narrow encoders to f32 if
-/// the precision is i8.
+/// needs domain version 3, also moves norms and activations into an MpmConvTranspose. If a convolution or
+/// linear layer gives scores, boxes or a selection, sets the layer to f32. In a detector, sets narrow
+/// encoders to f32 if the precision is i8.
 void joinConvolutions(Graph& graph);
 
-/// Moves enlargements (MpmResize) behind the products of convolutions. If an MpmResize enlarges channels of a
-/// convolution's input, an MpmConv with the attribute `size` reads these channels before they are enlarged.
-/// Must be called after joinConvolutions().
+/// If an MpmResize enlarges channels of a convolution's input, an MpmConv with the attribute `size` reads
+/// these channels before they are enlarged, multiplies them, and enlarges the products. Must be called after
+/// joinConvolutions().
 void enlargeLater(Graph& graph, const Shapes& shapes);
 
 /// Writes all nodes as operators of OpenCV 4.6 or domain mpm. If an operator has no equivalent, throws

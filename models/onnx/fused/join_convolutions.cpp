@@ -117,8 +117,8 @@ private:
         return true;
     }
 
-    // Sets a convolution or a linear layer to f32 if no layer with weights follows, because the results are
-    // then scores, boxes, a selection or masks of queries.
+    // Sets a convolution or a linear layer to f32 if no layer with weights follows. The results of this layer
+    // are scores, boxes, a selection or masks of queries, and must be precise.
     void keepPrecise() {
         OpenValues open({});
         for (const Port& port : m_graph.outputs)

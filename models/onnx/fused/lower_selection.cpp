@@ -219,8 +219,8 @@ void Lowering::choose() {
     compute("max", first, second, out());
 }
 
-// Computes x * condition + y * (1 - condition). If x or y is constant, sets its elements that are not chosen
-// to 0.
+// Computes x * condition + y * (1 - condition). If x or y is a constant, sets to 0 each element that the
+// condition does not choose.
 void Lowering::where() {
     const int condition = oneImage(in(0));
     if (!m_graph.isConstant(condition)) return choose();

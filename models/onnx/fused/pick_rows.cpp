@@ -132,8 +132,8 @@ private:
         return true;
     }
 
-    // Picking rows takes places for each image, but a Gather has the same places for all images. So this pass
-    // replaces a Gather only if there is a single image.
+    // An MpmGatherRows needs separate places for each image, but a Gather has the same places for all images.
+    // So this pass replaces a Gather only if there is a single image.
     bool gather(const Node& node) {
         const Shape &data = shapeOf(node.inputs[0]), &index = shapeOf(node.inputs[1]);
         const int64_t axis = node.axis(0, data.size());

@@ -12,7 +12,7 @@
 
 namespace mpm::models {
 
-/// Limits of a job; 0: derived from the sizes of the files.
+/// Limits of a job. If a limit is 0, the job derives the limit from the sizes of the model's files.
 struct Limits {
     std::int64_t bytes = 0;
     double seconds = 0;
@@ -57,8 +57,8 @@ private:
     std::int64_t m_bytes = 0;
 };
 
-/// If a limit of the job is 0 in Limits, raises this limit according to the size of a file, `bytes`. `device`
-/// and `node` (inode) identify the file, so that each file raises the limits only once.
+/// Raises the limits of the current job according to the size of a file, `bytes`, except limits that Limits
+/// sets. `device` and `node` (inode) identify the file, so that each file raises the limits only once.
 void allowFor(std::uint64_t device, std::uint64_t node, std::int64_t bytes);
 
 /// Throws BudgetError after the time limit. Cheap: call it in every loop over nodes.

@@ -1,6 +1,6 @@
-// A tensor of the converter. Three element types are enough, because every float type is computed as f32 and
-// every integer type as int64. Copies of a tensor share its data. The data may be part of the parsed protobuf
-// message. A tensor without data is only a type and a shape.
+// A tensor of the converter. Three element types are enough (f32, int64, bool), because every float type is
+// computed as f32 and every integer type as int64. Copies of a tensor share its data. The data may be part of
+// the parsed protobuf message. A tensor without data is only a type and a shape.
 #pragma once
 
 #include <cstdint>

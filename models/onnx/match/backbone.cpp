@@ -89,8 +89,8 @@ private:
         return static_cast<int>(blocks);
     }
 
-    // Throws Refusal if other blocks follow the chain: block numbers would be wrong, or merging would stop
-    // before the last block.
+    // Throws Refusal if other blocks follow the chain, because block numbers would then be wrong, or merging
+    // would stop before the last block.
     void checkWhole() const {
         const EncoderSpec& last = *m_chain.back();
         checkMasks();
@@ -109,8 +109,8 @@ private:
         }
     }
 
-    // Throws Refusal if masked blocks follow the chain: without the masks, these blocks would belong to the
-    // chain.
+    // Throws Refusal if masked blocks follow the chain. The masks are for training only; in an export without
+    // masks, these blocks belong to the chain.
     void checkMasks() const {
         for (const auto& [value, why] : m_unmatched) {
             const Shape& shape = m_rows.shapeOf(value);
@@ -233,8 +233,8 @@ bool sameValues(const Tensor& a, const Tensor& b) {
     return a.known() == b.known() && (!a.known() || a.equals(b));
 }
 
-// If a block has windows, compares the rows of all images together: windowed and global blocks divide the
-// same rows into different groups.
+// If a block has windows, compares only the number of all rows: `tokens` and `batch` of a windowed block
+// differ from those of a global block with the same rows.
 static bool sameTokens(const Block& a, const Block& b) {
     if (!a.windows.empty() || !b.windows.empty()) return a.rows == b.rows && a.layout == b.layout;
     return a.tokens == b.tokens && a.batch == b.batch && a.layout == b.layout;

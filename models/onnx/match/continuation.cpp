@@ -29,7 +29,7 @@ public:
 private:
     int64_t batch() const { return m_segment.blocks[0].batch; }
 
-    // Collects the values that may contain elements of the segment's output, moved or as terms of sums.
+    // Collects the values that nodes compute from the segment's output by moving, scaling or adding elements.
     void collectCarriers() {
         m_carriers.insert(m_segment.output());
         m_rows.downstream(m_segment.output(), [this](int n) {

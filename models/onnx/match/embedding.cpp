@@ -49,8 +49,8 @@ private:
         m_value = norm.inputs[0];
     }
 
-    // Reads the grid from the source's shape. If neighbours in the first row of an image token come from
-    // neighbours in the source, the source has the channels last.
+    // Reads the grid from the source's shape. If two successive elements of an image token are also
+    // successive in the source, the source has the channels last.
     void readGrid() {
         const Shape& shape = m_rows.shapeOf(m_found.source);
         if (shape.size() != 4) fail();

@@ -194,8 +194,8 @@ private:
         encoder.taps.push_back({block, fits, fits ? norm->outputs[0] : value});
     }
 
-    // Adds a reason for each block with an inner value that nodes outside of the block read. MpmEncoder
-    // cannot output such a value.
+    // Adds to m_match.reasons each block with an inner value that nodes outside of the block read, because
+    // MpmEncoder cannot output such a value.
     void checkInside(EncoderSpec& encoder) {
         for (const Block& block : encoder.blocks) {
             if (!feedsBetween(block)) {

@@ -74,7 +74,8 @@ private:
         return rows;
     }
 
-    // Groups that read the same tokens are the heads of an image or window.
+    // Divides the groups (matrices of queries) among the images or windows. Groups that read the same tokens
+    // are the heads of the same image or window.
     void findHeads() {
         const Shape& stream = shapeOf(m_block.input);
         int64_t all = 1;
@@ -106,8 +107,8 @@ private:
         takeWindows(windows, all, expected);
     }
 
-    // Stores as windows the groups of rows that attention reads together. Called if these groups are not
-    // whole images in order. findWindows() checks the shape of the windows later.
+    // Called if attention reads the rows in groups that are not whole images in order. Stores each group as a
+    // window. findWindows() checks the shape of the windows later.
     void takeWindows(const List<List<int32_t>>& windows, int64_t all, int64_t images) {
         List<char> seen(static_cast<size_t>(all), 0);
         int64_t read = 0;
@@ -142,7 +143,7 @@ private:
         return groups;
     }
 
-    // Collects the weights of q, k and v, with columns in the operator's order.
+    // Collects the weights of q, k and v, with columns in MpmEncoder's order.
     void gather(const Scores& scores) {
         Attention& a = m_block.attention;
         const List<int64_t> groups = groupsOf(m_imageOf[0]);
@@ -169,7 +170,8 @@ private:
         return rope;
     }
 
-    // Fails if an image uses other columns than the first image.
+    // Fails if a head of an image uses other columns of the linear layer than the same head of the first
+    // image.
     void checkImages(const HeadView& view, const List<int64_t>& first) const {
         std::map<int, size_t> next;
         for (int64_t g = 0; g < view.groups; ++g) {
@@ -182,8 +184,8 @@ private:
         }
     }
 
-    // Follows the context through moves, an optional norm, a Linear and an optional scale to the sum with the
-    // stream.
+    // Follows the heads' results (the context) through nodes that move elements, an optional norm, a Linear
+    // and an optional scale, to the sum with the stream.
     void findProjection() {
         const int linear = walkToLinear();
         const Node& node = m_rows.graph().nodes[linear];
@@ -222,8 +224,8 @@ private:
         return found;
     }
 
-    // Finds the operator's column for each column of the projection's input. Returns the stream's row for
-    // each row of this input.
+    // Finds the column in MpmEncoder's order for each column of the projection's input. Returns the stream's
+    // row for each row of this input.
     List<int32_t> placeContext(const Trace& traced, int64_t width) {
         const int64_t size = m_v.size, tokens = m_q.tokens;
         m_columns.assign(width, -1);
@@ -262,7 +264,7 @@ private:
         return true;
     }
 
-    // Returns the projection with weights in the order in which the operator joins heads.
+    // Returns the projection with weights in the order in which MpmEncoder joins heads.
     Dense permuted(const Dense& dense) const {
         const int64_t columns = dense.weight.dim(-1);
         const int64_t joined = m_block.attention.heads * m_v.size;

@@ -58,8 +58,8 @@ private:
     }
 
     // Continues the trace from the norm to the linear layer. For each element of the layer's result, stores
-    // which component of the norm's input the element becomes. setColumn() compares this component with the
-    // component of the head.
+    // which component of the norm's input the element becomes. If the element becomes another component of
+    // the head, the head is reordered after its norm, and setColumn() fails.
     void compose(const Terms& before) {
         List<Term> composed(m_terms.size());
         for (size_t n = 0; n < composed.size(); ++n) {
@@ -110,8 +110,8 @@ private:
         }
     }
 
-    // Returns the layer's column for each component of a head. The term of a rotated component has two parts;
-    // this column shows which part is the component itself.
+    // Returns the layer's column for each component of a head. The value of a rotated component is computed
+    // from two columns; the returned column has the component before the rotation.
     List<int32_t> ownColumns(int64_t g) const {
         List<int32_t> columns;
         for (int64_t t = 0; t < m_view.tokens; ++t) {

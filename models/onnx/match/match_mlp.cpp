@@ -185,7 +185,8 @@ private:
         return found;
     }
 
-    // Returns the traced index of a column's element in a row; -1 if the feed has terms.
+    // Returns the index, as in the trace, of the element in `row` and `column` of a linear layer's result. If
+    // the feed is not the whole result, returns -1.
     int64_t placeOf(const Trace& traced, int32_t row, const Column& column) const {
         const Feed& feed = m_feeds[column.source];
         return feed.terms.size() > 0 ? -1 : traced.offsets[column.source] + row * feed.width + column.column;
@@ -271,8 +272,8 @@ private:
         return false;
     }
 
-    // Evaluates the hidden values with the probes as inputs. Element k of all hidden values gets pair k of
-    // the probes; after the last pair, the pairs repeat.
+    // Evaluates the hidden values with the probes as inputs. Element k of the hidden values gets probe k or,
+    // in a gated MLP, pair k of all pairs of probes. After the last probe or pair, continues with the first.
     List<float> runProbes(const Trace& traced) {
         const Graph& graph = m_rows.graph();
         std::map<int, Tensor> values;

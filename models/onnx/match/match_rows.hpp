@@ -117,7 +117,7 @@ struct Embedding {
     int64_t gridRows = 0, gridColumns = 0;
     List<int32_t> image;  ///< for each row, its image; kSpecial for special tokens
     List<int32_t> token;  ///< for each row, its number in raster order of the image
-    /// The elements before `norms`, traced to `source`.
+    /// The elements of the tokens before `norms`, as terms of the elements of `source`.
     Terms terms;
     List<int32_t> termRow;  ///< for each row of the stream, its row in `terms`
     List<Norm> norms;       ///< norms of the tokens, the last norm first

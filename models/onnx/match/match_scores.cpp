@@ -67,7 +67,7 @@ private:
         const Node& last = sums ? *before : node;
         if (m_rows.isMask(last))
             throw Mismatch{"the image decides which keys attention uses (masked attention)", true};
-        // isMask() has found masks that depend on the image, so any other computed term must be relative
+        // A mask that depends on the image has thrown above, so any other computed term must be relative
         // positions.
         if (last.is("Add"))
             failRelative("relative positions are", " (" + m_rows.graph().describe(last) + ")");

@@ -90,7 +90,7 @@ private:
     }
 
     // Reads the windows. Sets encoder.special to the number of special tokens of all windows together,
-    // because all are in front of the image tokens.
+    // because the special tokens of all windows are in front of the image tokens.
     void readWindows(EncoderSpec& encoder) const {
         const List<int64_t> window = m_node.getInts("window"), grid = m_node.getInts("grid");
         if (window.empty()) return;

@@ -122,7 +122,7 @@ private:
         return image * windowsOfImage() + y / rows * across + x / columns;
     }
 
-    // Finds the operator's row and the window for each row of the stream.
+    // For each row of the stream, finds the window and the row of MpmEncoder's input.
     void placeRows() {
         List<int32_t>& places = m_encoder.windows.places;
         places.assign(m_embedding.image.size(), -1);

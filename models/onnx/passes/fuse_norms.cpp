@@ -107,8 +107,8 @@ private:
     };
 
     // Returns pairs of a node and a constant of `width` elements. The node multiplies the result of `n` by
-    // the constant if `op` is Mul, or adds the constant if `op` is Add. If another node reads the result of
-    // `n`, or if no node does, also returns `n` without a constant.
+    // the constant if `op` is Mul, or adds the constant if `op` is Add. If the result of `n` has another
+    // reader or no reader, also returns `n` without a constant.
     List<std::pair<int, int>> parameters(int n, const char* op, int64_t width) const {
         const int out = m_graph.nodes[n].outputs[0];
         List<std::pair<int, int>> found;

@@ -242,7 +242,7 @@ private:
         return walk(out, start, step);
     }
 
-    // A shape as [outer, extent, inner], with the products of the extents before and after an axis.
+    // The extent of an axis, and the products of the extents before (`outer`) and after (`inner`) the axis.
     struct Axis {
         int64_t outer, extent, inner;
     };

@@ -1,6 +1,7 @@
 // Describes the elements of a tensor as sums of a few elements of other tensors. A large model has millions
-// of elements at each node, and most are copies. So each field of the terms is stored as a column. A column
-// of default values is omitted; nodes that do not change a column share it.
+// of elements at each node, and most are copies, which have default values in most fields of their terms. To
+// save memory, each field is stored as a separate column: a column of default values is omitted, and nodes
+// that do not change a column share the column.
 #pragma once
 
 #include <cstdint>

@@ -270,9 +270,9 @@ double Prover::differenceOfAll(const List<Tensor>& expected, const std::vector<c
 
 // Returns the largest difference at an input. If the network compares a value with a threshold, as
 // Mask2Former does with its masks, rounding may decide the comparison. Two correct evaluations then differ,
-// so the input proves nothing, and this function tries another input. A test recognises such an input: if its
-// last digits change, the export's outputs change by more than the tolerance. At any other input, a
-// difference is a mistake of the conversion.
+// so the input proves nothing, and this function tries another input. A test recognises such an input: if the
+// last digits of the input change, the export's outputs change by more than the tolerance. At any other
+// input, a difference is a mistake of the conversion.
 double Prover::worstAt(size_t input, const LabelOutputs& labels, const Run& run, Proof& proof) const {
     constexpr int kInputs = 6, kPerturbations = 4;
     double worst = differenceOfAll(m_expected[input], run(trialOf(m_ports, m_inputs[input])), labels);

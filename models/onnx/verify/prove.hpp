@@ -28,9 +28,10 @@ public:
     Graph observed(Graph original) const;
 
     /// Returns the converted graph with an extra f32 input for each selection: indices that replace the
-    /// indices selected by the graph. Adds the extra outputs of observed() if the graph has their values. The
-    /// outputs still contain the indices that the graph itself selects. `added` must be the original's extra
-    /// outputs. Throws Refusal if the graph lacks scores or indices.
+    /// indices selected by the graph. Also adds the extra outputs of observed(), but leaves out values that
+    /// the indices pick from if the graph lacks these values. The outputs still contain the indices that the
+    /// graph itself selects. `added` must be the original's extra outputs. Throws Refusal if the graph lacks
+    /// scores or indices.
     Graph imposed(const Graph& converted, const List<Tensor>& added) const;
 
 private:

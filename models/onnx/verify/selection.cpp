@@ -44,8 +44,8 @@ int valueNamed(const Graph& graph, const std::string& name) {
     return kAbsent;
 }
 
-// Whether the node is a Cast whose result is an output of the graph. If indices are an output, other nodes
-// read the input of this Cast.
+// Whether the node is a Cast whose result is an output of the graph. If indices reach an output through such
+// a Cast, other nodes read these indices from the input of the Cast.
 bool makesOutput(const Graph& graph, const Node* node) {
     return node && node->is("Cast") &&
            std::any_of(graph.outputs.begin(), graph.outputs.end(),

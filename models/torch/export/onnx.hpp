@@ -40,8 +40,8 @@ double exportFused(Segmenter& model, const pipeline::Classes& classes, const std
                    const std::string& path);
 
 /// Like exportFused(), but the file has the policy and merges nothing by default. Instead, the four patches
-/// of a superpatch share a token, in `sharing->shared` superpatches. Compares outputs and maps three
-/// times: 0, `shared` and all superpatches share.
+/// of a superpatch share a token, in `sharing->shared` superpatches. Compares the outputs if 0, `shared` or
+/// all superpatches share; also compares the maps if any share.
 double exportSharing(Segmenter& model, const std::shared_ptr<Sharing>& sharing,
                      const pipeline::Classes& classes, const std::string& path, int batch = 1);
 

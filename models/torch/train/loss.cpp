@@ -8,7 +8,7 @@ namespace F = torch::nn::functional;
 
 namespace mpm::models {
 
-/// Returns, for each pixel, how much the IoU falls if this pixel becomes wrong after all pixels before it.
+/// Lets the pixels become wrong one after another, and returns how much the IoU falls at each pixel.
 /// isClass [P] is 1 for pixels of the class; the pixels are sorted by falling error.
 static torch::Tensor overlapLost(const torch::Tensor& isClass) {
     const auto total = isClass.sum();

@@ -154,7 +154,8 @@ void Trainer::loadPolicyOf() {
     m_mean->setSharing(sharing);
 }
 
-/// Returns the mean loss over images and blocks. A merged row has the mean class shares of its patches.
+/// Returns the mean of neighbourLoss() over images and blocks. A merged row has the mean class shares of its
+/// patches.
 torch::Tensor Trainer::neighboursOf(const TokenTaps& taps, const torch::Tensor& labels,
                                     const torch::Tensor& masks) const {
     const auto shares = patchShares(labels, m_options.model.classes, masks.size(2), masks.size(3));

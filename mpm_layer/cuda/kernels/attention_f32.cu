@@ -15,7 +15,7 @@ constexpr int kColumns = kKeys / kLanes;               // keys of a thread
 constexpr int kWeightPitch = kKeys + 4;
 constexpr float kLog2E = 1.44269504f;
 
-// Rows are four words longer than a head, so that eight threads that read 16 bytes each use different banks.
+// Rows are four words longer than a head, so that eight threads use different banks if each reads 16 bytes.
 template <int D>
 struct Layout {
     static constexpr int kPitch = D + 4;

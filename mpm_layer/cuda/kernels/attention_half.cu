@@ -229,8 +229,8 @@ __device__ void weigh(Scores<Keys>& scores, float scale, Queries<T, D>& queries)
         queries.totals[e] *= fade[e / 2];
 }
 
-// Adds a tile of an image's keys to the attention. If `Plain`, all `Keys` keys exist, there are no logits,
-// and the scale is positive, so the highest product gives the highest score.
+// Adds a tile of an image's keys to the attention. If `Plain`, all `Keys` keys exist, `logits` is null, and
+// the scale is positive. The highest product then gives the highest score.
 template <int Keys, bool Plain, class T, int D, int Parts>
 __device__ void attendTile(const T (*keysOf)[D + 8], const T (*values)[D + 8], const float* logits, int keys,
                            float scale, Queries<T, D> (&queries)[Parts]) {

@@ -150,7 +150,8 @@ __global__ void mergeKernel(BatchView batch, RowState from, const int* offsets, 
     }
     to.sizes[toRow] = size;
     to.positions[toRow] = position;
-    // Weights the members' biases by size, so the result is the mean over all image tokens of the cluster.
+    // The members' biases are weighted by size, so the result is the mean over all image tokens of the
+    // cluster.
     if (to.bias) to.bias[toRow] = meanElement(from.bias + first, 1, members, count, sizes);
 }
 

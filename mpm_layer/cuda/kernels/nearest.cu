@@ -66,7 +66,8 @@ struct Step {
     float4 pack[kPacks];
 };
 
-// Loads this thread's part of a step of the operand that starts at `row`. Rows beyond the image become zeros.
+// Loads this thread's part of kUnitStep columns, from column `k`, of an operand whose first row is `row`.
+// Rows beyond the image become zeros.
 __device__ void loadStep(const UnitRows& unit, const ImageRows& image, int row, int k, Step& step) {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
@@ -93,8 +94,9 @@ __device__ void storeStep(const Step& step, float (*operand)[kPitch]) {
     }
 }
 
-// Returns the row of the tile for a thread's row `i`, 0..kSide-1. `group`: the thread's index along this side
-// of the tile. A thread has four neighbouring rows in each half of the tile.
+// Converts `i` (0..kSide-1), the number of a row among a thread's rows, to the row's number in the tile.
+// `group`: the thread's index along this side of the tile. A thread has four neighbouring rows in each half
+// of the tile. Columns are numbered in the same way.
 __device__ int within(int group, int i) {
     return (i / 4) * (kTile / 2) + group * 4 + i % 4;
 }

@@ -12,8 +12,8 @@ namespace mpm::cuda {
 class Library {
 public:
     /// Loads the file that the environment variable MPM_CUDA_LIBRARY names. Without this variable, loads
-    /// libmpm_cuda.so next to this build or on the loader's search path. Throws with the reason if that
-    /// fails.
+    /// libmpm_cuda.so next to this build or on the loader's search path. If loading fails, throws with the
+    /// reason.
     static std::shared_ptr<const Library> load();
     /// Loads the file at `path`; does not change the result of load().
     static std::shared_ptr<const Library> open(const std::string& path);

@@ -8,7 +8,7 @@
 
 namespace mpm {
 
-/// For operators that compute each row independently, after an encoder that runs with reuse. If most rows
+/// For operators that come after an encoder with reuse and compute each row independently. If most rows
 /// differ in several consecutive forwards, comparing costs more than it saves. Then the memory is emptied and
 /// rests: it compares nothing for 8 forwards. Each further rest is longer, up to 64 forwards.
 class RowMemory {

@@ -16,8 +16,8 @@ namespace {
 
 constexpr double kDefaultFloor = 0.14;
 constexpr int kFullBeforeSuspension = 4, kQuietBeforeResumption = 4;
-// A full frame marks all tokens as changed, although some did not change. So after a full frame, only every
-// second token that stops changing causes a refresh.
+// A full frame marks all tokens as changed. In the next frame, even tokens that had not changed before seem
+// to stop changing. So after a full frame, two tokens that stop changing cause a single refresh, not two.
 constexpr int kStoppedForOneMoreAfterFull = 2;
 constexpr int kPixelGrain = 64;  // tokens of a parallel task
 // The largest noise, as a share of the typical distance between two tokens of a frame. If a token changes by

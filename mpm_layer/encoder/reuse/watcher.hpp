@@ -9,7 +9,7 @@
 namespace mpm {
 
 /// Upper bounds of each token's noise, as root mean squares. Noise is independent between tokens and between
-/// frames. So if `differences` contain only noise, no other bound is lower. If `apart` is lower, the light or
+/// frames. So noise alone makes no other bound lower than `differences`. If `apart` is lower, the light or
 /// the scene has changed in the same way in neighbouring tokens. If `contrasts` or `contrastsBefore` is
 /// lower, the token and the next token look alike, and the noise cannot exceed their difference.
 struct NoiseEvidence {
@@ -27,8 +27,8 @@ struct NoiseEvidence {
 class NoiseEstimate {
 public:
     /// Adds the next frame: the position of each token on the NoiseAxis, and the evidence. Noise below
-    /// `least` does not affect thresholds, so an estimate below `least` rises from `least`. No estimate
-    /// exceeds `most`.
+    /// `least` does not affect thresholds. So estimates may rise to `least` at once, and rise slowly only
+    /// above `least`. No estimate exceeds `most`.
     void add(const std::vector<float>& positions, const NoiseEvidence& evidence, float least, float most);
     /// Returns the noise of a token of the last added frame; 0 before the second frame.
     float of(int token) const { return m_noise.empty() ? 0.0f : m_noise[m_classes[token]]; }

@@ -44,8 +44,8 @@ struct Reuse {
     double floor = -1;   ///< smallest difference that is a change, relative to the root mean square of the
                          ///< frame's embedded tokens; -1: the library's default
     bool exact = false;  ///< a token has changed if any bit differs; noise is not estimated
-    int refresh = 30;    ///< each token is computed at least once in this many frames; 0: no such limit. The
-                         ///< limit ends if the input stays the same until all outputs are final
+    int refresh = 30;    ///< each token is computed at least once in this many frames; 0: no such limit. If
+                         ///< the input stays the same and all outputs are final, no token is computed
     double full = 0.25;  ///< if more than this share of the tokens, 0..1, changed, all tokens are computed
     double budget = 1;   ///< largest share of tokens, 0..1, that is computed in a frame that is not full:
                          ///< first tokens that `refresh` requires, then tokens with the largest changes. If
@@ -106,11 +106,11 @@ struct Report {
 
 class EncoderControl;
 
-/// Handle of an encoder inside a network: an MpmEncoder, or all segments of a chain; block numbers then count
-/// over the whole chain. A handle is cheap to copy, and remains valid after the network is destroyed. A
-/// setting takes effect at the next forward, and remains until it is changed. Settings of the handle override
-/// the C interface, the environment and the model file. A network and its handle belong to a single thread at
-/// a time.
+/// Handle of an encoder inside a network: an MpmEncoder, or all segments of a chain. In a chain, block
+/// numbers count over all segments. A handle is cheap to copy, and remains valid after the network is
+/// destroyed. A setting takes effect at the next forward, and remains until it is changed. Settings of the
+/// handle override the C interface, the environment and the model file. A network and its handle belong to a
+/// single thread at a time.
 ///
 /// Every function throws cv::Exception if the handle was moved from, and in the cases described below. The
 /// message names the argument and the expected value.

@@ -120,8 +120,8 @@ HWY_INLINE void raisePeaks(const Float (&highest)[V], int headSize, Panel<V>& pa
     }
 }
 
-/// Adds the sums of a pass to the sums of earlier passes, and clears the sums of the pass. If all keys were
-/// added in a single chain, rounding errors would be several times as large.
+/// Adds the sums of a pass to the sums of earlier passes, and clears the sums of the pass. If the keys of
+/// all passes were added to the same sums one after another, rounding errors would be several times as large.
 template <int V>
 HWY_INLINE void endPass(int headSize, const Panel<V>& panel) {
     const FloatTag d;

@@ -9,8 +9,8 @@ namespace mpm::kernels {
 /// The base-2 logarithm of e. Attention computes its exponentials as powers of 2.
 constexpr float kLog2E = 1.44269504f;
 
-/// The input of a head for an image. Rows are `stride` floats apart. Whole row groups of keys must be
-/// readable: see paddedSize().
+/// The input of a head for an image. Rows are `stride` floats apart. Keys must be readable up to the end of
+/// the last row group, even if fewer keys exist: see paddedSize() in product.hpp.
 struct AttentionHead {
     const float* queries;
     const float* keys;

@@ -65,7 +65,7 @@ public:
         m_column = group.blocks > 0 ? 0 : m_depth;
     }
     /// Returns the number of steps to run during a block: all steps for scores, and an equal share of the
-    /// steps for values, if `blocks` blocks share these steps.
+    /// steps for values. `blocks` is the number of blocks that share the steps for values.
     HWY_INLINE int share(int blocks) const {
         const int columns = (m_depth - m_column + blocks - 1) / blocks;
         const int values = columns * m_group.blocks;  // fits: a part of a head's tiles

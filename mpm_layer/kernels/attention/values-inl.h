@@ -49,7 +49,7 @@ HWY_INLINE void addBlocks(int columns, int& column, float* output, const Add& ad
 }
 
 /// Calls add(block, column) for blocks that together cover all columns of the output. Each block fits in
-/// registers. The last blocks are smaller, so that no missing columns are computed.
+/// registers. The last blocks are smaller, so that only existing columns are computed.
 template <int V, class Add>
 HWY_INLINE void addColumns(int columns, float* output, const Add& add) {
     int column = 0;

@@ -147,7 +147,7 @@ private:
 }  // namespace
 
 float* Buffer::reserve(size_t count) {
-    // `count` fits in 64 bits, but the number of bytes may not.
+    // Although `count` fits in 64 bits, the number of bytes could overflow.
     if (count > kMostFloats) throw std::bad_alloc();
     size_t bytes = (count * sizeof(float) + 2 * kAlignment - 1) / kAlignment * kAlignment;
     if (bytes <= m_bytes) return m_data;

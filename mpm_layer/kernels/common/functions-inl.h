@@ -157,7 +157,7 @@ HWY_INLINE Float exp2Coarse(Float x) {
 
 /// Returns the cumulative normal distribution at x, with an absolute error below 1e-7. Approximates the error
 /// function by a quotient of polynomials of degrees 13 and 8. Clamps the argument, because the error function
-/// of a larger argument is 1 or -1 in f32.
+/// is 1 or -1 in f32 beyond the limits.
 HWY_INLINE Float normal(Float x) {
     static constexpr float kOver[] = {1.12837877f,     0.20659385f,     0.0514604432f, 0.0039923925f,
                                       0.000149376067f, -1.99376271e-6f, 1.98734441e-8f};

@@ -24,7 +24,7 @@ struct RowsOfPairs {
     size_t stride;
     size_t pieceStep = kPiecePairs;
 
-    /// Returns a part of the rows: row `row` and later rows, each from its pair `word` on.
+    /// Returns row `row` and all later rows, without the first `word` pairs of each row.
     RowsOfPairs from(size_t row, size_t word = 0) const {
         return {data + row * stride + word / kPiecePairs * pieceStep + word % kPiecePairs, stride, pieceStep};
     }

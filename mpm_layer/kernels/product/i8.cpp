@@ -57,8 +57,8 @@ HWY_INLINE __m512 floatsOf(__m512i bf16) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(bf16, 16));
 }
 
-/// Like largestOf(), for a row of bf16. Values below `least` count as `least`. As integers, values of bf16
-/// with the same sign have the order of their sizes.
+/// Like largestOf(), for a row of bf16. Values below `least` count as `least`. Compares bits as integers:
+/// among values of the same sign, the value with the larger integer has the larger absolute value.
 HWY_INLINE float largestOfPairs(const Bf16Pair* pairs, int width, float least) {
     constexpr int kInfinity = 0x7F80, kSign = 0x8000;
     __m512i high = _mm512_setzero_si512(), low = high;

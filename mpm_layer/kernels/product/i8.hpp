@@ -55,8 +55,8 @@ float packQuadsFrom(float least, const Bf16Pair* row, int width, I8Quad* quads);
 /// Returns the largest absolute value, or NaN if a value is not finite.
 float largestMagnitude(const float* row, int width);
 /// Quantises four rows of a right operand, in the form of Finer::Right, to a quad for each column. `largest`
-/// is the largest absolute value of the operand. If the operand has fewer rows, the last pointers are null,
-/// and their rows count as zeros. Adds the four bytes of column n to sums[n].
+/// is the largest absolute value of the operand. If fewer than four rows exist, the last pointers are null,
+/// and the missing rows count as zeros. Adds the four bytes of column n to sums[n].
 void interleaveQuads(const float* const (&rows)[4], int width, float largest, I8Quad* quads,
                      std::int32_t* sums);
 

@@ -114,7 +114,7 @@ double lossOfI8(const float* weights, size_t stride, int depth, int columns) {
         all += rowAll;
     }
     // The largest weight of a column has no rounding error, but it sets the step, and so the errors of all
-    // other weights. If `others` included the largest weights, they would hide these errors.
+    // other weights. If `others` included the largest weights, the quotient would hide these errors.
     double others = all;
     for (const float step : steps)
         others -= std::pow(static_cast<double>(step) * kLevels, 2);

@@ -82,8 +82,8 @@ struct IntBlock {
 };
 
 // A Dot class multiplies quads with certain instructions. form() describes the bytes. add() adds the four
-// products of each lane to a sum. If kByLane, addLane() multiplies by a single lane of a vector with two
-// quads of a row, so that a load replaces two broadcasts.
+// products of each lane to a sum. If kByLane, a vector has two quads of a row, and addLane() multiplies by a
+// single lane of this vector. So a single load replaces two broadcasts.
 
 #if MPM_HAS_VNNI
 

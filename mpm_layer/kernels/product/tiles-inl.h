@@ -205,7 +205,8 @@ constexpr int kTileGroup = 8;
 /// Multiplies `count` rows by `panels` panels, which follow each other from `panel` on, over a depth of
 /// `cells`. `sums` has room for tileSums(count). Calls done(panel, row) when the sums of kTileGroup rows from
 /// `row` are complete, in sums[row][32]. While the tiles multiply a block, the vector units finish the
-/// previous block, even one of the previous panel. If `prefetch`, prefetches the next part of the panels.
+/// previous block, even if that block is in the previous panel. `prefetch`: whether to prefetch the next part
+/// of the panels.
 template <class Tiles, class Sum, class Done>
 HWY_INLINE void multiplyTilePanels(int count, int cells, const std::uint32_t* rows, size_t rowStride,
                                    const std::uint32_t* panel, int panels, bool prefetch, Sum* sums,

@@ -26,8 +26,8 @@ constexpr float kWordReach = 45000.0f, kLargestWord = 32767.0f;
 constexpr int kMostWords = 1 << 16;
 // A step is at least the error h of its row divided by kWordHaze (words) or kFloatHaze (floats).
 constexpr float kWordHaze = 4.0f, kFloatHaze = 1e-5f;
-// A row that is nearer to the basis than this distance gets the step of this distance. In f32, such rows
-// hardly differ from the basis, and the square of a smaller step could be 0.
+// If a row is nearer to the basis than this distance, the row gets the same step as a row at this distance.
+// In f32, such near rows hardly differ from the basis, and the square of a smaller step could be 0.
 constexpr float kTightest = 1e-8f;
 constexpr float kRounding = 0x1p-24f;
 
@@ -153,8 +153,9 @@ void PlaceRows(const TokenRows& rows, int first, int count, const ScreenBasis& b
         placed[i] = placedRow(rows.data + i * rows.stride, basis, rows.width, room);
 }
 
-/// Returns a bound of the rounding error of e. Each subtraction rounds: first that of m, then that of each
-/// direction. A direction reduces the square of the rest by about 2 a^2.
+/// Returns a bound of the rounding error of e. Subtracting m rounds, and subtracting each direction rounds.
+/// The squared length of a direction is about 2, so subtracting the direction reduces the square of the rest
+/// by about 2 a^2.
 HWY_INLINE float hazeOf(const PlacedRow& placed, const Rest& rest) {
     float left = rest.far * 1.001f, sum = 0;
     for (int l = 0; l < kDirections; ++l) {
@@ -219,7 +220,7 @@ HWY_INLINE void finishRow(const PlacedRow& placed, const Rest& rest, bool words,
     // shorter than 1.5.
     const float tilt = std::sqrt(rest.tilt) + 3 * off * norm + 1.5f * haze;
     const float shift = -0.5f * rest.near - (placed.zero ? 0.5f : 0.0f);
-    // The last term covers the rounding of the sum of two shifts in U.
+    // The last term covers the rounding of the sum of two shifts in the bound U (screen.hpp).
     row.slack = 1.0001f * (tilt * tilt * static_cast<float>(1 / kTilt) + norm * haze + haze * haze +
                            norm * norm * 2 * off + std::abs(shift) * 0x1p-21f);
     row.shift = shift + row.slack;

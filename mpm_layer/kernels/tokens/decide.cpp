@@ -82,15 +82,15 @@ HWY_INLINE double similarity(const ExactRows& rows, int one, int other, float* r
                   std::sqrt(dotInDoubles(second, second, rows.width)));
 }
 
-// The number of rows that are decided together. The number is smaller than the screen's row group, because
-// the few doubtful rows are divided among threads.
+// The number of rows that are decided together. Few rows are doubtful, so the groups are smaller than the
+// screen's row groups: more threads can then share the work.
 constexpr int kDecided = kGroup / 3;
 
 int DecidedTogether() {
     return kDecided;
 }
 
-/// Whether F of any doubtful row and any column of a panel reaches the row's bar.
+/// Whether the bound F (screen.hpp) of any doubtful row and any column of a panel reaches the row's bar.
 HWY_INLINE bool mayHoldNearest(const Screen& screen, const DoubtfulRows& doubtful, const ColumnTerms& left,
                                const ColumnTerms& right) {
     const FloatTag d;

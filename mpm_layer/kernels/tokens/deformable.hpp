@@ -10,6 +10,7 @@ namespace mpm::kernels {
 struct DeformableHead {
     /// The head's values, [position][channels]. All four neighbours of every sample must be readable. So
     /// zeros surround each level: a row above the level, a position before each row, and two rows below.
+    /// Samples outside the level are moved to the two rows below.
     const float* values = nullptr;
     int channels = 0;
     int samples = 0, queries = 0;

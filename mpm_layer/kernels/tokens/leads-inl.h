@@ -50,7 +50,7 @@ struct LeadVectors {
         value = hn::Max(value, its);
     }
 
-    /// Raises `rest` to `its` if `its` is higher. The column of `its` is not kept.
+    /// Raises `rest` to the given value if the value is higher. The column of the value is not kept.
     HWY_INLINE void keepRest(Float its) { rest = hn::Max(rest, its); }
 
     HWY_INLINE void keep(const LeadVectors& other) {

@@ -89,8 +89,8 @@ void AddScaledRow(float factor, const float* from, int width, float* to) {
     });
 }
 
-/// If the squares neither overflow nor underflow, computes x / |x| without scaling and returns true. The bits
-/// are the same as with scaling.
+/// If the squares neither overflow nor underflow, computes x / |x| without scaling and returns true. The
+/// result has the same bits as with scaling.
 HWY_INLINE bool unitRowAsItIs(const float* in, int width, float* out) {
     constexpr float kLeast = 1e-20f, kMost = 1e20f;
     const FloatTag d;
@@ -140,8 +140,8 @@ bool UnitRow(const float* in, int width, float* out) {
 
 namespace {
 
-// The number of columns that are normalised together: enough for long runs in each channel, and few enough
-// that hundreds of channels stay in a level-2 cache for three passes.
+// The number of columns that are normalised together: enough to read a long piece of memory in each channel,
+// and few enough that hundreds of channels stay in a level-2 cache for three passes.
 constexpr int kColumns = 256;
 
 struct ColumnBlock {

@@ -20,8 +20,8 @@ MPM_BEFORE_NAMESPACE_I8();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// The number of rows that a call of findLeads() examines: several row groups, because each call loads the
-// terms of a panel's columns again.
+// The largest number of rows that a call of findLeads() examines. Each call loads the ColumnTerms of a panel
+// again, so fewer calls, each for several row groups, take less time.
 constexpr int kFollowed = 3 * kGroup;
 
 /// Updates leads from `sums`, the products of rows first..first+rows and a panel. Each product counts for the
@@ -52,7 +52,8 @@ HWY_INLINE void findLeads(const Screen& screen, const float* sums, int first, in
     rightLeads.keepIn(leads, columns.first + lanes);
 }
 
-/// Compares rows first..first+rows of a screen with later columns. finish() merges the leads of the lanes.
+/// Compares rows first..first+rows of a screen with later columns. Each vector lane keeps separate leads of
+/// the rows; finish() merges these leads.
 template <class Operand>
 class Sweep {
 public:
@@ -113,7 +114,7 @@ struct Always {
     HWY_INLINE bool operator()(int, int) const { return true; }
 };
 
-/// Tests whether a row of a group may be the most similar to a column of a panel, or the column to the row.
+/// Tests a row group and a panel: whether a row may be the most similar to a column, or a column to a row.
 class MayLead {
 public:
     HWY_INLINE MayLead(const Screen& screen, const FarBars& bars, int first, int rows)

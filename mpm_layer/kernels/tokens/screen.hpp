@@ -9,7 +9,7 @@
 // - cell: 32 bits of a rest: an element in f32, or two elements of 16 bits each ("words")
 // - panel: columns that are multiplied and stored together (packPanel)
 // - screen: the upper bounds U and F of the cosines, computed from cells and places
-// - lead: the column with the highest U of a row so far, or a second column that is kept (leads.hpp)
+// - lead: the column with the highest U of a row so far; the row also keeps a second column (leads.hpp)
 // - bar: a lower bound of the cosine of a row and its lead; a column with U below the bar is not the nearest
 // - slack: a row's part of the error of U
 // - extent: bounds of the places, the bars and F of some rows
@@ -33,7 +33,7 @@
 //   K follows from the largest |q| and x of all rows (screenMargin). In words, q_i.q_j is exact; in floats,
 //   each step of the product rounds. K also covers this rounding, and the part of the rounding of U that is
 //   proportional to s_i s_j q_i.q_j.
-//   The subtraction of m and B a_i rounds, so e_i itself has an error of at most h_i: x_i >= h_i / s_i + ...
+//   The subtraction of m and B a_i rounds, so e_i itself has an error of at most h_i. x_i includes h_i / s_i.
 // - The directions are scaled so that |a|^2 (1 + t) <= a'B'Ba / 2 <= |a|^2 (1 + 3t) for t = kTilt. Then
 //       |(a_i-a_j).(c_i-c_j)| <= 3/4 t |a_i-a_j|^2 + (g_i^2 + g_j^2) / t,      g_i >= |c_i|,
 //   and the last quarter of t |a_i-a_j|^2 covers the rounding of f32.
@@ -112,8 +112,8 @@ void centreRows(const TokenRows& rows, const PlacedRow* placed, const int* token
 /// Returns K for the largest reach and error of all rows.
 float screenMargin(double reach, double error, int width, bool words);
 
-/// The rows of the screen, which are also its columns. Arrays with a value for each row must be readable for
-/// whole panels; the shifts of missing rows must be -infinity.
+/// The rows of the screen, which are also its columns. Arrays with a value for each row must be readable up
+/// to the end of the last panel; the shifts of missing rows must be -infinity.
 struct Screen {
     const float* cells;  ///< [count][stride]; whole row groups must be readable
     size_t stride;
@@ -153,7 +153,7 @@ void setBars(const Screen& screen, const Leads& leads, int first, float* bars);
 Extent extentOf(const Screen& screen, const float* least, int first, int rows);
 
 /// Computes U for each of rows first..first+rows and each later row in the same or the next panel, and
-/// updates the leads of both rows. The rows must be whole row groups, except at the end.
+/// updates the leads of both rows. `rows` must be a multiple of rowGroup(), except for the last rows.
 void screenNear(const Screen& screen, int first, int rows, Leads& leads);
 
 /// Like screenNear(), but for later rows in all other panels. Skips groups and panels that the bars exclude.
@@ -164,7 +164,7 @@ struct ExactRows {
     const float* data;
     size_t stride;
     int width;
-    const double* lengths;  ///< of the rows, if all are unit rows; if null, each cosine normalises its rows
+    const double* lengths;  ///< lengths of the unit rows in `data`; null if `data` is not normalised
     const int* tokens;      ///< the token of each row of the screen
 };
 
@@ -176,7 +176,7 @@ struct DoubtfulRows {
     int count;
 };
 
-/// Returns the number of doubtful rows that decideRows() handles together, in about the time of a single row.
+/// Returns how many doubtful rows decideRows() handles together. A single row takes about the same time.
 int decidedTogether();
 
 /// Finds the most similar other row of each doubtful row: cosineOf decides among the remaining columns.

@@ -1,6 +1,6 @@
-// On x86, the screen multiplies 16-bit words and adds the products in 32 bits, because an instruction
-// multiplies twice as many words as floats. On other processors, the screen multiplies floats. Each class
-// multiplies a row group by a panel and adds the margin to the sums.
+// On x86, an instruction multiplies twice as many 16-bit words as floats, so the screen multiplies words and
+// adds the products in 32 bits. On other processors, the screen multiplies floats. Each class multiplies a
+// row group by a panel; every sum starts at `margin`.
 
 #if defined(MPM_KERNELS_SCREEN_OPERANDS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_SCREEN_OPERANDS_INL_H_

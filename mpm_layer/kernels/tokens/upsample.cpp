@@ -331,7 +331,7 @@ Runs slice(const Runs& runs, int begin, int end) {
         run.end = std::min(run.end, end) - begin;
         if (run.begin < run.end) part.runs.push_back(run);
     }
-    // The weights after the last column are copied, too, since the slice is also read in whole vectors.
+    // Also copies the values from `end` on, because loops read the slice in whole vectors.
     part.weights.assign(runs.weights.begin() + begin, runs.weights.end());
     part.index.assign(runs.index.begin() + begin, runs.index.end());
     part.next.assign(runs.next.begin() + begin, runs.next.end());

@@ -41,7 +41,8 @@ void stretchRow(const float* row, const Runs& runs, float* out);
 void addBlend(const float* low, const float* high, float weight, int columns, float* to);
 
 /// Stretches `classes` rows, which are `stride` apart, and labels each output column with the row that has
-/// the largest value. The lowest row wins ties, a NaN never wins. `best` may be null, or gets these values.
+/// the largest value. The lowest row wins ties, a NaN never wins. If `best` is not null, writes the largest
+/// values to `best`.
 void stretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels,
                    float* best = nullptr);
 
