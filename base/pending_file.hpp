@@ -48,8 +48,8 @@ bool writeAll(int file, std::string_view bytes);
 /// error.
 bool syncFile(int file);
 
-/// Makes new names in the folder survive a power failure. If the user may not read the folder, it cannot be
-/// synced, and the function returns true.
+/// Makes new names in the folder survive a power failure. Returns false if this fails. A folder that the user
+/// cannot read cannot be synced; this does not count as a failure.
 bool syncFolder(const std::string& folder);
 
 /// Throws cv::Exception with the file, the reason (an errno) and a remedy.

@@ -87,7 +87,7 @@ Figure tokensFigure(const EvalSummary& summary) {
     return {"Tokens per stage", {panel}, {720, 360}};
 }
 
-/// Returns a series of the shares in percent by distance, up to the largest distance that a panel shows.
+/// Returns a line of a plot: the share in percent for each distance up to the largest that a panel shows.
 PlotSeries shareSeries(const std::string& name, const std::vector<double>& shares) {
     constexpr size_t kFarthest = 16;
     PlotSeries series;

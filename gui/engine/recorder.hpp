@@ -66,8 +66,8 @@ public:
     /// replaces a comparison in progress.
     void compare(const pipeline::Setup& setup, pipeline::Millis from);
 
-    /// Calls `question` in the recorder's thread, after everything that was added earlier is written.
-    /// `source`: the id of the recorder's source. If `question` throws, it is not called again.
+    /// Calls `question` once in the recorder's thread, after everything that was added earlier is written.
+    /// The argument `source` of `question` is the id of the recorder's source.
     void ask(Question question);
     /// Removes the events as soon as the store can be used. A read-only recorder removes nothing.
     void removeEvents(const std::vector<std::int64_t>& ids);

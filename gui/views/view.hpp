@@ -27,7 +27,7 @@ struct Covers {
     const Cover& first() const { return source.empty() ? analysis : source; }
 };
 
-/// The widget of a view also derives from View. By default, every function ignores the data.
+/// A view is a class that derives from QWidget and from View. By default, every function ignores the data.
 class View {
 public:
     View() = default;

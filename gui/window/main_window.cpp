@@ -28,7 +28,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// The least time between two comparisons in views with ComparesSlowly.
+/// Views with the flag ComparesSlowly compare frames with all tokens at most once in this time.
 constexpr std::chrono::milliseconds kSlowComparison{1'000};
 
 }  // namespace

@@ -12,7 +12,8 @@ class WatchControl : public QObject {
 public:
     WatchControl(const Parts& parts, FrontSource* front);
 
-    /// Reads the profile's watch file. If the file cannot be used, images remain hidden.
+    /// Reads the profile's watch file. If the file cannot be used, images remain hidden, because privacy
+    /// masks may be missing.
     void start();
     void toggleRecording();
     bool recording() const;

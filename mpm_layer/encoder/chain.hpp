@@ -18,8 +18,8 @@ class Segments {
 public:
     explicit Segments(const EncoderConfig& first);
 
-    /// Whether `next` belongs to this chain. If the blocks of `next` do not continue this chain, `next`
-    /// belongs to a chain of the same name in another network.
+    /// Whether `next`, which has the name of this chain, belongs to this chain. If the blocks of `next` do
+    /// not continue this chain, `next` belongs to a chain of the same name in another network.
     bool takes(const EncoderConfig& next) const;
     void add(const EncoderConfig& next);
 

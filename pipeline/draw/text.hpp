@@ -23,7 +23,7 @@ cv::Size textSize(const std::string& text, const TextStyle& style);
 /// Draws text whose base line begins at `at`. Parts outside the image are cut off.
 void drawText(cv::Mat& image, const std::string& text, cv::Point at, const TextStyle& style);
 
-/// Draws text on a dark, transparent plate at the top left, below `line` earlier captions.
+/// Draws text on a dark, transparent plate at the top left. `line`: the number of captions above this text.
 void drawCaption(cv::Mat& image, const std::string& text, int line = 0);
 
 struct Panel {

@@ -8,7 +8,7 @@
 
 namespace mpm::pipeline {
 
-/// The parts of a network. Finds the part to which a layer belongs by data flow, not by the layer's name.
+/// The parts of a network. Uses data flow, not names, to find the part to which a layer belongs.
 /// Data flow shows whether the layer comes before or after a segment of the encoder, and whether the layer
 /// comes before or after a detector's selection of proposals.
 class LayerParts {

@@ -8,7 +8,7 @@
 
 namespace mpm::models {
 
-/// Returns how many rows of the node's table a file omits; 0 if the node is no MpmEmbed.
+/// Returns how many rows of the node's table a file would omit; 0 if the node is not an MpmEmbed.
 int64_t zeroRows(const Graph& graph, const Node& node);
 Tensor withoutRows(const Tensor& table, int64_t rows);
 /// Restores the omitted rows of all tables.

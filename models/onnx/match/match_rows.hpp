@@ -178,14 +178,14 @@ struct Residual {
 /// Finds the sum of `result`, the result of attention's projection, and `stream`, the tokens.
 Residual residualAfter(const RowMatcher& rows, int result, int stream);
 
-/// Matches the attention around `softmax`. Returns a block with all members that follow from attention.
-/// Throws Mismatch.
+/// Matches the attention around `softmax`. Returns a block in which the members that the attention determines
+/// are set. Throws Mismatch.
 Block matchAttention(const RowMatcher& rows, const Node& softmax);
 
 /// Matches the MLP of a block whose attention is known, and fills mlp, parallel and output. Throws Mismatch.
 void matchMlp(const RowMatcher& rows, Block& block);
 
-/// Whether the attention of any block reads windows instead of whole images in order.
+/// Whether the attention of any block reads windows instead of the tokens of whole images in order.
 bool hasWindows(const EncoderSpec& encoder);
 
 /// Finds the windows and the global blocks. Then describes each block as if it read whole images. Throws

@@ -14,8 +14,8 @@ void cutPatches(Graph& graph, const Inferred& inferred);
 
 /// Replaces adaptive pooling by a product. If the pooled areas differ in size, an export has a Gather or
 /// GatherND of the pixels of all areas, then masks and sums. These nodes apply the same linear function to
-/// each channel, so the pass writes a product of [B, C, H * W] and a constant. It finds this constant by
-/// evaluating the nodes on single pixels.
+/// each channel, so the pass writes a product of [B, C, H * W] and a constant. To find this constant,
+/// the pass evaluates the nodes on images in which a single pixel is 1 and all other pixels are 0.
 void fusePools(Graph& graph, const Inferred& inferred);
 
 /// Replaces the nodes of a norm by a single node.

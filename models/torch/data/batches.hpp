@@ -98,9 +98,9 @@ pipeline::Sample augment(const pipeline::Sample& sample, const AugmentOptions& o
 constexpr int64_t kNoPolicyLabel = 255;
 
 /// Converts labels [B, H, W] to labels of superpatches, [B, H/32, W/32]: 1 if all 32x32 pixels have the same
-/// label or all are ignored, else 0. H and W must be multiples of 32. If `ignoredBorder`, the data set does
-/// not label the border of images, so border superpatches that mix a single class with ignored pixels become
-/// kNoPolicyLabel.
+/// label or all are ignored, else 0. H and W must be multiples of 32. `ignoredBorder`: the data set does not
+/// label the border of images. Superpatches at the border that mix a single class with ignored pixels then
+/// become kNoPolicyLabel.
 torch::Tensor policyLabels(const torch::Tensor& labels, int64_t ignored, bool ignoredBorder = false);
 
 }  // namespace mpm::models

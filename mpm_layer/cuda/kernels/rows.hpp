@@ -1,4 +1,5 @@
-// Operations on rows between matrix products. T is float, __nv_bfloat16 or __half.
+// The operations of an encoder between its matrix products, which work on rows. T is float, __nv_bfloat16 or
+// __half.
 #pragma once
 
 #include <cstddef>

@@ -178,7 +178,7 @@ public:
 
     /// Runs the encoder alone, on memory of the GPU that setDevice(Device::Cuda, index) has set. Outputs and
     /// report() are complete when the function returns. The network must still exist and must have run once.
-    /// The encoder must not be a chain of several segments, nor take a map.
+    /// The encoder must not be a chain of several segments, and must not have a merge map as an input.
     /// @param tokens f32 [images, rows, dim()] on the device, special tokens included
     /// @param images number of images in the batch, at least 1
     /// @param rows number of tokens of each image, special tokens included
@@ -317,7 +317,7 @@ struct ReducerParameter {
     std::string values;    ///< a range ("0..100000") or the accepted words ("plain, weighted")
 };
 
-/// A reducer as Encoder::setMethod names it.
+/// Describes a reducer. Encoder::setMethod() accepts `name`, and `parameters` after the name.
 struct ReducerInfo {
     std::string name;
     std::string description;

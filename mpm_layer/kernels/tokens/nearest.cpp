@@ -87,8 +87,8 @@ void NearestColumns(const float* rows, size_t stride, int first, int count, cons
     }
 }
 
-// The matrix of products is symmetric, so each column is compared with earlier rows only. A product updates
-// the leads of the row and of the column.
+// The matrix of products is symmetric, so each column is compared with earlier rows only. A product may be
+// the best so far of the row and of the column, so it updates the leads (leads.hpp) of both.
 void LeadsAmong(const float* rows, size_t stride, const SimilarColumns& columns, Leads& leads) {
     static thread_local Buffer scratch;
     const int width = static_cast<int>(panelWidth()), lanes = width / 2;
