@@ -47,7 +47,8 @@ public:
 
     /// Marks the schedule of the model file.
     void setOwnSchedule(const std::vector<int>& schedule);
-    /// Shows the state of reuse. While reuse is on, the schedule is used only if reuse is suspended.
+    /// Shows the state of reuse. While reuse is on, tokens merge by the schedule only if too many tokens
+    /// change, so that reuse is suspended.
     void setReuse(ReuseState state);
     BlockList* list() const { return m_list; }
 

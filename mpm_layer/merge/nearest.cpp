@@ -80,7 +80,7 @@ struct Doubt {
     std::vector<float> least;
 };
 
-/// Decides rows for which only two columns remain. Returns the rows for which more columns remain. Each
+/// Decides the rows for which the screen left only two columns. Returns the rows with more columns left. Each
 /// returned Doubt is for a range of rows of an image.
 std::vector<Doubt> decideBetweenTwo(const std::vector<ScreenedRows>& images,
                                     std::vector<kernels::Leads>& leads) {

@@ -75,7 +75,7 @@ private:
     std::vector<float> m_steps, m_shifts, m_slacks, m_norms, m_places, m_bars;
     std::vector<kernels::Extent> m_extents;  // of each panel
     kernels::Buffer m_unit;                  // unit rows in the order of tokens; set by normaliseAll()
-    std::vector<double> m_lengths;           // of the unit rows
+    std::vector<double> m_lengths;           // exact lengths of the unit rows, about 1
     float m_margin = 0;
 };
 

@@ -38,8 +38,8 @@ struct Method {
     std::string shortName() const { return name.substr(0, name.find(':')); }
 };
 
-/// Parses "none,mpm:2+5,tome:r=13,schedule=falling". Throws MeasureError. checkMethods() checks the
-/// parameters.
+/// Parses a list of methods, of which each may have parameters. "none,mpm:2+5,tome:r=13,schedule=falling" has
+/// three methods. Throws MeasureError. checkMethods() checks the parameters.
 std::vector<Method> methodsFrom(const std::string& text);
 
 /// Gives `values` ("on", "refresh=60") to methods that reuse and have no values. If no method reuses, adds a

@@ -70,8 +70,8 @@ private:
     double m_seconds = 0, m_steady = 0;
 };
 
-/// Returns the objects of `now`, and the objects that left in `missed`, an earlier frame that the caller did
-/// not process.
+/// Returns the objects of `now`, and the objects that departed in `missed`, an earlier frame that the caller
+/// did not process.
 FollowedObjectsPtr withDepartures(const FollowedObjects& missed, const FollowedObjectsPtr& now);
 
 /// Converts objects for the store. `names`: the model's names of the classes.

@@ -32,7 +32,7 @@ inline const AgreementText& textOf(AgreementKind kind) {
 /// Whether an output has a single channel in the image's shape, for example depth.
 bool isMap(const Network& network, const cv::Mat& output);
 
-/// Returns the agreement on an image, from 0 to 1; the agreement of maps may also be below 0.
+/// Returns the agreement on an image: for labels from 0 to 1; for maps (isMap) at most 1, also below 0.
 double labelAgreement(const cv::Mat& full, const cv::Mat& other);
 double mapAgreement(const cv::Mat& full, const cv::Mat& other);
 /// Returns the mean of two shares: the shares of boxes in `full` and in `other` that have a match. A box has

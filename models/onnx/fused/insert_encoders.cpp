@@ -81,8 +81,8 @@ private:
         }
     }
 
-    // Returns the table's rows of image tokens. Throws Refusal if another row is not `identity`: an
-    // MpmEncoder rotates only image tokens.
+    // Returns the rows of image tokens of a rotary table. Throws Refusal if a value of another row is not
+    // `identity`, which does not rotate: an MpmEncoder rotates only image tokens.
     Tensor imageTable(const Tensor& table, float identity) const {
         if (m_encoder.windows.present())  // has only rows of image tokens
             return table.dim(0) == 1 ? table.reshaped({table.dim(1), table.dim(2)}) : table;

@@ -77,7 +77,7 @@ struct Block {
 struct Tap {
     int block = 0;
     bool normed = false;
-    int value = -1;  ///< the value of the graph that the operator's output replaces
+    int value = -1;  ///< the value of the graph, which this output of the operator replaces
 };
 
 /// A reducer, in the syntax of Encoder::setMethod ("tome:r=13"), and the blocks before which tokens merge.

@@ -112,7 +112,7 @@ HWY_INLINE void addResidual(const Epilogue& e, int row, int rows, int column, in
 }
 
 /// Applies an epilogue, except for Epilogue::add, to `rows` rows of a block. The block begins at (row,
-/// column) of the output, which has `columns` columns from `column` on.
+/// column) of the output. `columns`: the number of the output's columns from `column` on.
 template <class ErfGelu, int R>
 HWY_INLINE void applyEpilogue(const Epilogue& e, int row, int rows, int column, int columns,
                               Block<R>& block) {
