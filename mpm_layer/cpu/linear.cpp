@@ -41,6 +41,13 @@ void LeftRows::quantise(int r, const Value* row) {
                           : kernels::packQuads(row, m_width, to, m_finer);
 }
 
+void LeftRows::errorsOf(int r, const float* row, float* errors) const {
+    const int offset = kernels::formOf(m_finer).offset;
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(quads() + r * m_stride);
+    for (int k = 0; k < m_width; ++k)
+        errors[k] = row[k] - m_scales[r] * static_cast<float>(static_cast<std::int8_t>(bytes[k] - offset));
+}
+
 void LeftRows::copy(int r, const LeftRows& from, int first, int words) {
     std::copy_n(from.m_data + first, words, m_data + r * m_stride);
     if (m_precision == Precision::I8) m_scales[r] = from.m_scales[0];
@@ -92,7 +99,8 @@ Linear::Linear(const NamedWeights& weights, const std::string& name, int depth, 
         Linear(matrix.ptr<float>(), depth, all, weights.vector(name + ".bias", all), precision, least, bytes);
 }
 
-kernels::Epilogue Linear::completed(kernels::Epilogue epilogue, const LeftRows& rows) const {
+kernels::Epilogue Linear::completed(kernels::Epilogue epilogue, const LeftRows& rows,
+                                    const LeftRows* errors) const {
     epilogue.bias = m_bias.empty() ? nullptr : m_bias.data();
     if (m_errors.columns() == 0) return epilogue;
     CV_Assert(epilogue.residual == nullptr);
@@ -101,6 +109,11 @@ kernels::Epilogue Linear::completed(kernels::Epilogue epilogue, const LeftRows& 
     float* const products = scratch.reserve(kernels::paddedSize(rows.count(), epilogue.residualStride));
     kernels::productI8(rows.quads(), rows.stride(), rows.scales(), rows.count(), m_errors, {}, products,
                        epilogue.residualStride);
+    if (errors) {
+        kernels::Epilogue sum;
+        sum.add = true;
+        m_weight.multiply(*errors, 0, errors->count(), sum, products, epilogue.residualStride);
+    }
     epilogue.residual = products;
     return epilogue;
 }
@@ -155,7 +168,12 @@ void Linear::apply(const float* rows, size_t stride, int count, kernels::Epilogu
     LeftRows packed(scratch, m_precision, count, depth(), m_least);
     for (int r = 0; r < count; ++r)
         packed.pack(r, rows + r * stride);
-    apply(packed, epilogue, output, outputStride);
+    if (m_errors.columns() == 0 || m_least) return apply(packed, epilogue, output, outputStride);
+    static thread_local kernels::Buffer seconds;
+    LeftRows errors(seconds, m_precision, count, depth());
+    for (int r = 0; r < count; ++r)
+        errors.fill(r, [&](float* row) { packed.errorsOf(r, rows + r * stride, row); });
+    m_weight.multiply(packed, 0, count, completed(epilogue, packed, &errors), output, outputStride);
 }
 
 void multiplyRows(const float* rows, int all, const std::vector<int>* some, const Linear& layer,

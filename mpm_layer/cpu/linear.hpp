@@ -40,6 +40,9 @@ public:
     void pack(int r, const float* row);
     /// Converts a row of pairs to row `r`. The precision must not be f32.
     void pack(int r, const kernels::Bf16Pair* row);
+    /// Computes the rounding errors of row `r`: the values in `row`, from which row `r` was packed, minus
+    /// their quantised values. The precision must be int8, and `least` must not be set.
+    void errorsOf(int r, const float* row, float* errors) const;
     /// Copies a part of row 0 of `from` to row `r`: `words` words, beginning with word `first`.
     void copy(int r, const LeftRows& from, int first, int words);
 
@@ -82,7 +85,8 @@ struct RightColumns {
 constexpr double kLargestI8Loss = 0.025;
 
 /// The number of bytes of a weight in int8. The second byte holds the rounding error of the first byte. A
-/// layer with two bytes computes two products, so it takes twice as long.
+/// layer with two bytes computes two products, so it takes twice as long. If the input rows are in f32, their
+/// values have two bytes too, which takes a third product.
 enum class WeightBytes { One, Two };
 
 class Linear {
@@ -121,7 +125,9 @@ public:
 
 private:
     /// Returns the epilogue with the bias and, if weights have two bytes, the product of the second bytes.
-    kernels::Epilogue completed(kernels::Epilogue epilogue, const LeftRows& rows) const;
+    /// `errors`: the second bytes of the rows, or null.
+    kernels::Epilogue completed(kernels::Epilogue epilogue, const LeftRows& rows,
+                                const LeftRows* errors = nullptr) const;
     void addToBias(const std::vector<float>& values);
 
     int m_depth = 0, m_columns = 0;

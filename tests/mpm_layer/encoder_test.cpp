@@ -1,5 +1,6 @@
 // The encoder on the CPU: the suite for all devices, and guarantees that only the CPU gives.
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <vector>
@@ -182,6 +183,33 @@ TEST(Encoder, WeightsOfTwoBytesHaveSmallErrors) {
         EXPECT_GT(one, 1e-3);
         EXPECT_LT(two, (least ? 0.8 : 0.02) * one);
     }
+}
+
+// If the input rows are in f32, values and weights have two bytes. A row that is not finite gives NaN.
+TEST(Encoder, RowsOfTwoBytesHaveSmallErrors) {
+    constexpr int kRows = 37, kDepth = 75, kColumns = 50, kNan = 7, kZero = 9;
+    cv::RNG rng(6);
+    cv::Mat rows(kRows, kDepth, CV_32F), weight(kDepth, kColumns, CV_32F);
+    rng.fill(rows, cv::RNG::NORMAL, 0, 1);
+    rng.fill(weight, cv::RNG::NORMAL, 0, 1);
+    rows.at<float>(3, 4) = 1000;
+    rows.row(kZero).setTo(0);
+    const auto errorOf = [&](cpu::WeightBytes bytes) {
+        const cpu::Linear layer(weight.ptr<float>(), kDepth, kColumns, {}, Precision::I8, std::nullopt,
+                                bytes);
+        cv::Mat given = rows.clone(), out(kRows, kColumns, CV_32F);
+        given.at<float>(kNan, 0) = std::numeric_limits<float>::quiet_NaN();
+        layer.apply(given.ptr<float>(), kDepth, kRows, {}, out.ptr<float>(), kColumns);
+        for (int n = 0; n < kColumns; ++n)
+            EXPECT_TRUE(std::isnan(out.at<float>(kNan, n)));
+        EXPECT_EQ(cv::countNonZero(out.row(kZero)), 0);
+        const cv::Mat wanted = rows * weight;
+        wanted.row(kNan).copyTo(out.row(kNan));
+        return cv::norm(out, wanted) / cv::norm(wanted);
+    };
+    const double one = errorOf(cpu::WeightBytes::One), two = errorOf(cpu::WeightBytes::Two);
+    EXPECT_GT(one, 1e-3);
+    EXPECT_LT(two, 0.02 * one);
 }
 
 // After merging, the number of tokens differs from image to image. In a second round over the same images,
