@@ -85,8 +85,8 @@ struct RightColumns {
 constexpr double kLargestI8Loss = 0.025;
 
 /// The number of bytes of a weight in int8. The second byte holds the rounding error of the first byte. A
-/// layer with two bytes computes two products, so it takes twice as long. If the input rows are in f32, their
-/// values have two bytes too, which takes a third product.
+/// layer with two bytes computes two products, so it takes twice as long. If the input rows are in f32 and
+/// `least` is not set, their values have two bytes too, which takes a third product.
 enum class WeightBytes { One, Two };
 
 class Linear {
