@@ -40,6 +40,32 @@ void MeanOverHeads(const float* from, int heads, int size, float* to) {
     });
 }
 
+void MeanRow(const float* rows, size_t stride, const int* indices, int members, int width, float* out) {
+    const float* first = rows + indices[0] * stride;
+    if (members == 1) {
+        std::copy_n(first, width, out);
+        return;
+    }
+    if (members == 2) {
+        const float* second = rows + indices[1] * stride;
+        forEachPart(width, [&](int from, auto count) HWY_ATTR {
+            for (int k = from; k < from + count; ++k)
+                out[k] = static_cast<float>((static_cast<double>(first[k]) + second[k]) * 0.5);
+        });
+        return;
+    }
+    forEachPart(width, [&](int from, auto count) HWY_ATTR {
+        double sums[kTogether] = {};
+        for (int k = 0; k < count; ++k)
+            sums[k] = first[from + k];  // a start at 0 would lose negative zeros
+        for (int m = 1; m < members; ++m)
+            for (int k = 0; k < count; ++k)
+                sums[k] += rows[indices[m] * stride + from + k];
+        for (int k = 0; k < count; ++k)
+            out[from + k] = static_cast<float>(sums[k] / members);
+    });
+}
+
 void WeightedMeanRow(const float* rows, size_t stride, const int* indices, const float* weights, int members,
                      int width, float* out) {
     double total = 0;
@@ -77,27 +103,12 @@ HWY_AFTER_NAMESPACE();
 namespace mpm::kernels {
 
 HWY_EXPORT(MeanOverHeads);
+HWY_EXPORT(MeanRow);
 HWY_EXPORT(WeightedMeanRow);
 HWY_EXPORT(RowLength);
 
 void meanRow(const float* rows, size_t stride, const int* indices, int count, int width, float* out) {
-    if (count == 1) {
-        std::copy_n(rows + indices[0] * stride, width, out);
-        return;
-    }
-    if (count == 2) {
-        const float* a = rows + indices[0] * stride;
-        const float* b = rows + indices[1] * stride;
-        for (int k = 0; k < width; ++k)
-            out[k] = static_cast<float>((static_cast<double>(a[k]) + b[k]) * 0.5);
-        return;
-    }
-    for (int k = 0; k < width; ++k) {
-        double sum = rows[indices[0] * stride + k];  // a start at 0 would lose negative zeros
-        for (int m = 1; m < count; ++m)
-            sum += rows[indices[m] * stride + k];
-        out[k] = static_cast<float>(sum / count);
-    }
+    HWY_DYNAMIC_DISPATCH(MeanRow)(rows, stride, indices, count, width, out);
 }
 
 void weightedMeanRow(const float* rows, size_t stride, const int* indices, const float* weights, int count,
