@@ -4,6 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include <opencv2/core/utility.hpp>
 
@@ -56,5 +62,108 @@ void parallelCopy(const Value* from, size_t count, Value* to) {
         std::copy_n(from + first, std::min(kChunk, count - first), to + first);
     });
 }
+
+/// Threads that run several short loops one after another. Between loops, the threads of a team do not
+/// sleep, because waking a thread takes longer than a short loop. In all loops, a thread begins with the same
+/// share of the range, because the data of this share may be in the thread's cache.
+class Team {
+public:
+    /// A team of the calling thread alone.
+    Team() : m_shares(1) {}
+
+    /// Calls lead(team) on a thread. At most `most` threads run the loops of `lead`.
+    template <class Lead>
+    static void run(int most, const Lead& lead) {
+        Team team;
+        team.m_shares = std::vector<Share>(std::clamp(cv::getNumThreads(), 1, std::max(most, 1)));
+        const auto join = [&](int) {
+            const int member = team.m_members++;
+            if (member > 0) return team.help(member);
+            const Ending ending{team};
+            lead(team);
+        };
+        parallelFor(team.size(), join, 1);
+    }
+
+    /// Returns the largest number of threads.
+    int size() const { return static_cast<int>(m_shares.size()); }
+
+    /// Calls body(index, member) for each index below `count`, in any order. `member` is the number of the
+    /// calling thread, below size().
+    template <class Body>
+    void each(int count, const Body& body) {
+        for (int s = 0; s < size(); ++s) {
+            m_shares[s].next = static_cast<int>(static_cast<std::int64_t>(count) * s / size());
+            m_shares[s].end = static_cast<int>(static_cast<std::int64_t>(count) * (s + 1) / size());
+        }
+        m_body = &body;
+        m_call = [](const void* called, int index, int member) {
+            (*static_cast<const Body*>(called))(index, member);
+        };
+        m_loop = ++m_loops;
+        work(0);
+        m_loop = kNone;
+        // A helper announces itself in m_inside before it reads m_loop. So from now on, no helper starts.
+        for (int turns = 0; m_inside > 0; ++turns)
+            pause(turns);
+        if (m_error) std::rethrow_exception(std::exchange(m_error, nullptr));
+    }
+
+private:
+    static constexpr int kNone = 0, kEnd = -1;
+
+    struct alignas(64) Share {
+        std::atomic<int> next{0};
+        int end = 0;
+    };
+
+    struct Ending {
+        Team& team;
+        ~Ending() { team.m_loop = kEnd; }
+    };
+
+    static void pause(int turns) {
+        if (turns > 200) std::this_thread::yield();
+    }
+
+    void help(int member) {
+        int seen = kNone;
+        for (int turns = 0;; ++turns) {
+            const int loop = m_loop;
+            if (loop == kEnd) return;
+            if (loop == kNone || loop == seen) {
+                pause(turns);
+                continue;
+            }
+            ++m_inside;
+            if (m_loop == loop) work(member);
+            --m_inside;
+            seen = loop;
+            turns = 0;
+        }
+    }
+
+    void work(int member) {
+        try {
+            for (int s = 0; s < size(); ++s) {
+                Share& share = m_shares[(member + s) % size()];
+                for (int index = share.next++; index < share.end; index = share.next++)
+                    m_call(m_body, index, member);
+            }
+        } catch (...) {
+            const std::lock_guard<std::mutex> lock(m_guard);
+            if (!m_error) m_error = std::current_exception();
+        }
+    }
+
+    std::vector<Share> m_shares;
+    std::atomic<int> m_members{0}, m_inside{0};
+    std::atomic<int> m_loop{kNone};  // the number of the running loop, kNone or kEnd
+    int m_loops = 0;
+    const void* m_body = nullptr;
+    void (*m_call)(const void*, int, int) = nullptr;
+    std::mutex m_guard;
+    std::exception_ptr m_error;
+};
 
 }  // namespace mpm

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <functional>
-#include <iterator>
 #include <limits>
-#include <mutex>
+#include <numeric>
 #include <optional>
 
 #include "base/loops.hpp"
@@ -20,156 +18,116 @@ namespace {
 
 std::atomic<std::int64_t> g_rows{0}, g_decided{0};
 
-/// Returns the number of rows of a task. Long tasks save time, because two tasks repeat work at their common
-/// border. But tasks must be short enough to give work to all threads.
-int rowsOfTask(int count) {
-    const int groups = count / kernels::rowGroup() / (6 * std::max(1, cv::getNumThreads()));
+/// Returns the number of rows of a task. Long tasks save time, because each task merges its leads. But tasks
+/// must be short enough to give work to all threads.
+int rowsOfTask(int count, const Team& team) {
+    const int groups = count / kernels::rowGroup() / (6 * team.size());
     return std::clamp(groups, 4, 8) * kernels::rowGroup();
 }
 
-/// Calls screen(image, first, rows, leads) for all tasks, and merges the leads that the calls find.
+/// Calls screen(first, rows, leads) for all rows, in parts, and merges the leads that the calls find.
 template <class Screen>
-void screenAll(const std::vector<ScreenedRows>& images, std::vector<kernels::Leads>& leads,
-               const Screen& screen) {
-    struct Task {
-        int image, first, rows;
-    };
-    std::vector<Task> tasks;
-    for (int image = 0; image < static_cast<int>(images.size()); ++image) {
-        const int count = images[image].count(), rows = rowsOfTask(count);
-        for (int first = 0; first < count; first += rows)
-            tasks.push_back({image, first, std::min(rows, count - first)});
-    }
-    std::vector<std::mutex> guards(images.size());
-    parallelFor(
-        static_cast<int>(tasks.size()),
-        [&](int t) {
-            const auto [image, first, rows] = tasks[t];
-            kernels::Leads own(images[image].count());
-            screen(images[image], first, rows, own);
-            const std::lock_guard<std::mutex> lock(guards[image]);
-            leads[image].merge(own, first);
-        },
-        1);
+void screenAll(int count, Team& team, kernels::Leads& leads, const Screen& screen) {
+    const int rows = rowsOfTask(count, team);
+    std::vector<std::optional<kernels::Leads>> found(team.size());
+    team.each((count + rows - 1) / rows, [&](int task, int member) {
+        if (!found[member]) found[member].emplace(count);
+        screen(task * rows, std::min(rows, count - task * rows), *found[member]);
+    });
+    for (const std::optional<kernels::Leads>& own : found)
+        if (own) leads.merge(*own, 0);
 }
 
 /// Finds the lead of each row. Compares near rows first, because near rows tend to be the most similar. Then
 /// compares the far rows that may be more similar than the lead.
-std::vector<kernels::Leads> findLeads(std::vector<ScreenedRows>& images) {
-    std::vector<kernels::Leads> leads;
-    for (const ScreenedRows& image : images)
-        leads.emplace_back(image.count());
-    screenAll(images, leads, [](const ScreenedRows& image, int first, int rows, kernels::Leads& own) {
-        kernels::screenNear(image.screen(), first, rows, own);
+kernels::Leads findLeads(ScreenedRows& rows, Team& team) {
+    kernels::Leads leads(rows.count());
+    screenAll(rows.count(), team, leads, [&](int first, int count, kernels::Leads& own) {
+        kernels::screenNear(rows.screen(), first, count, own);
     });
-    parallelParts(static_cast<int>(images.size()), [&](int i) {
-        images[i].setBars(leads[i]);
-        images[i].setExtents();
+    team.each(rows.panelCount(), [&](int panel, int) {
+        rows.setBars(leads, panel);
+        rows.setExtent(panel);
     });
-    screenAll(images, leads, [](const ScreenedRows& image, int first, int rows, kernels::Leads& own) {
-        kernels::screenFar(image.screen(), image.farBars(), first, rows, own);
+    screenAll(rows.count(), team, leads, [&](int first, int count, kernels::Leads& own) {
+        kernels::screenFar(rows.screen(), rows.farBars(), first, count, own);
     });
     return leads;
 }
 
-/// Rows of an image whose most similar column does not follow from the leads. Columns with U (screen.hpp)
-/// below `least` are excluded.
+/// Rows whose most similar column does not follow from the leads. Columns with U (screen.hpp) below `least`
+/// are excluded.
 struct Doubt {
-    int image;
     std::vector<int> rows;
     std::vector<float> least;
 };
 
-/// Decides the rows for which the screen left only two columns. Returns the rows with more columns left. Each
-/// returned Doubt is for a range of rows of an image.
-std::vector<Doubt> decideBetweenTwo(const std::vector<ScreenedRows>& images,
-                                    std::vector<kernels::Leads>& leads) {
-    constexpr int kRows = 64;
-    std::vector<Doubt> parts;
-    std::vector<int> firstRows;
-    for (int i = 0; i < static_cast<int>(images.size()); ++i) {
-        for (int first = 0; first < images[i].count(); first += kRows) {
-            parts.push_back({i, {}, {}});
-            firstRows.push_back(first);
-        }
-    }
-    parallelFor(static_cast<int>(parts.size()), [&](int t) {
-        const ScreenedRows& image = images[parts[t].image];
-        kernels::Leads& own = leads[parts[t].image];
+/// Decides the rows for which the screen left only two columns. Returns the rows with more columns left, for
+/// each panel.
+std::vector<Doubt> decideBetweenTwo(ScreenedRows& rows, Team& team, kernels::Leads& leads) {
+    std::vector<Doubt> doubts(rows.panelCount());
+    team.each(rows.panelCount(), [&](int panel, int) {
+        rows.setBars(leads, panel);
+        const int columns = kernels::panelColumns(), end = std::min((panel + 1) * columns, rows.count());
         int decided = 0;
-        for (int row = firstRows[t]; row < std::min(firstRows[t] + kRows, image.count()); ++row) {
-            const kernels::Leads::Row lead = own.row(row);
+        for (int row = panel * columns; row < end; ++row) {
+            const kernels::Leads::Row lead = leads.row(row);
             if (lead.index < 0) continue;  // the row is alone or not finite
-            const float surely = image.bar(row);
-            if (surely > std::max(lead.second, lead.rest)) continue;
+            const float bar = rows.bar(row);
+            if (bar > std::max(lead.second, lead.rest)) continue;
             ++decided;
-            if (surely > lead.rest) {
-                own.index[row] = image.nearer(row, lead.index, lead.secondIndex);
+            if (bar > lead.rest) {
+                leads.index[row] = rows.nearer(row, lead.index, lead.secondIndex);
             } else {
-                parts[t].rows.push_back(row);
-                parts[t].least.push_back(surely);
+                doubts[panel].rows.push_back(row);
+                doubts[panel].least.push_back(bar);
             }
         }
-        g_decided += decided;
+        if (decided > 0) g_decided += decided;
     });
-    return parts;
+    return doubts;
 }
 
-/// Divides the rows of `parts` into tasks of at most decidedTogether() rows of an image.
-std::vector<Doubt> tasksOf(const std::vector<Doubt>& parts) {
+/// Divides the rows of `doubts` into tasks of at most decidedTogether() rows.
+std::vector<Doubt> tasksOf(const std::vector<Doubt>& doubts) {
     const auto most = static_cast<size_t>(kernels::decidedTogether());
     std::vector<Doubt> tasks;
-    for (const Doubt& part : parts) {
-        for (size_t k = 0; k < part.rows.size(); ++k) {
-            if (tasks.empty() || tasks.back().image != part.image || tasks.back().rows.size() == most)
-                tasks.push_back({part.image, {}, {}});
-            tasks.back().rows.push_back(part.rows[k]);
-            tasks.back().least.push_back(part.least[k]);
+    for (const Doubt& doubt : doubts) {
+        for (size_t k = 0; k < doubt.rows.size(); ++k) {
+            if (tasks.empty() || tasks.back().rows.size() == most) tasks.emplace_back();
+            tasks.back().rows.push_back(doubt.rows[k]);
+            tasks.back().least.push_back(doubt.least[k]);
         }
     }
     return tasks;
 }
 
 /// Replaces the leads of doubtful rows with the results of exact cosines, in f64.
-void decide(std::vector<ScreenedRows>& images, std::vector<kernels::Leads>& leads) {
-    parallelParts(static_cast<int>(images.size()), [&](int i) { images[i].setBars(leads[i]); });
-    const std::vector<Doubt> parts = decideBetweenTwo(images, leads);
-    std::vector<int> counts(images.size(), 0);
-    for (const Doubt& part : parts)
-        counts[part.image] += static_cast<int>(part.rows.size());
-    for (size_t i = 0; i < images.size(); ++i) {
-        if (counts[i] > images[i].count() / 8) images[i].normaliseAll();
-        g_rows += images[i].count();
-    }
-    const std::vector<Doubt> tasks = tasksOf(parts);
-    parallelFor(
-        static_cast<int>(tasks.size()),
-        [&](int t) {
-            const Doubt& task = tasks[t];
-            std::vector<int> nearest(task.rows.size());
-            images[task.image].decideRows(task.rows, task.least, nearest);
-            for (size_t k = 0; k < nearest.size(); ++k)
-                leads[task.image].index[task.rows[k]] = nearest[k];
-        },
-        1);
+void decide(ScreenedRows& rows, Team& team, kernels::Leads& leads) {
+    const std::vector<Doubt> doubts = decideBetweenTwo(rows, team, leads);
+    const int count = std::accumulate(doubts.begin(), doubts.end(), 0, [](int sum, const Doubt& doubt) {
+        return sum + static_cast<int>(doubt.rows.size());
+    });
+    if (count > rows.count() / 8) rows.normaliseAll(team);
+    const std::vector<Doubt> tasks = tasksOf(doubts);
+    team.each(static_cast<int>(tasks.size()), [&](int t, int) {
+        const Doubt& task = tasks[t];
+        std::vector<int> nearest(task.rows.size());
+        rows.decideRows(task.rows, task.least, nearest);
+        for (size_t k = 0; k < nearest.size(); ++k)
+            leads.index[task.rows[k]] = nearest[k];
+    });
 }
 
-std::vector<std::vector<int>> nearestOfMany(const std::vector<RowsView>& images) {
-    std::vector<std::optional<ScreenedRows>> placed(images.size());
-    parallelParts(static_cast<int>(images.size()), [&](int i) { placed[i].emplace(images[i]); });
-    std::vector<ScreenedRows> screened;
-    screened.reserve(images.size());
-    for (std::optional<ScreenedRows>& one : placed)
-        screened.push_back(std::move(*one));
-    std::vector<kernels::Leads> leads = findLeads(screened);
-    decide(screened, leads);
-    std::vector<std::vector<int>> nearest;
-    for (size_t i = 0; i < screened.size(); ++i) {
-        nearest.emplace_back(screened[i].count());
-        for (int row = 0; row < screened[i].count(); ++row) {
-            const int lead = leads[i].index[row];
-            nearest[i][screened[i].token(row)] = lead < 0 ? -1 : screened[i].token(lead);
-        }
+std::vector<int> nearestOfMany(const RowsView& image, Team& team) {
+    ScreenedRows rows(image, team);
+    kernels::Leads leads = findLeads(rows, team);
+    decide(rows, team, leads);
+    g_rows += rows.count();
+    std::vector<int> nearest(rows.count());
+    for (int row = 0; row < rows.count(); ++row) {
+        const int lead = leads.index[row];
+        nearest[rows.token(row)] = lead < 0 ? -1 : rows.token(lead);
     }
     return nearest;
 }
@@ -223,15 +181,30 @@ std::vector<int> nearestOfFew(const RowsView& image) {
 }  // namespace
 
 std::vector<std::vector<int>> nearestNeighbours(const std::vector<RowsView>& images) {
-    std::vector<RowsView> large;
-    std::copy_if(images.begin(), images.end(), std::back_inserter(large), std::not_fn(isSmall));
-    std::vector<std::vector<int>> nearest(images.size()), ofLarge = nearestOfMany(large);
-    parallelParts(static_cast<int>(images.size()), [&](int i) {
-        if (isSmall(images[i])) nearest[i] = nearestOfFew(images[i]);
-    });
-    auto next = ofLarge.begin();
-    for (size_t i = 0; i < images.size(); ++i)
-        if (!isSmall(images[i])) nearest[i] = std::move(*next++);
+    // Another thread saves time if each thread has at least this number of tokens.
+    constexpr int kTokensOfThread = 128;
+    std::vector<std::vector<int>> nearest(images.size());
+    const auto search = [&](int i) {
+        const RowsView& image = images[i];
+        if (isSmall(image)) {
+            nearest[i] = nearestOfFew(image);
+            return;
+        }
+        Team::run(image.count / kTokensOfThread,
+                  [&](Team& team) { nearest[i] = nearestOfMany(image, team); });
+    };
+    int tokens = 0;
+    for (const RowsView& image : images)
+        tokens = std::max(tokens, image.count);
+    const int count = static_cast<int>(images.size()), threads = std::max(1, cv::getNumThreads());
+    const int team = std::clamp(tokens / kTokensOfThread, 1, threads);
+    // Whether a thread for each image takes no longer than a team for one image after another.
+    if ((count + threads - 1) / threads * team <= count) {
+        parallelFor(count, search, 1);
+        return nearest;
+    }
+    for (int i = 0; i < count; ++i)
+        search(i);
     return nearest;
 }
 

@@ -5,7 +5,6 @@
 #include <limits>
 #include <vector>
 
-#include "base/loops.hpp"
 #include "mpm_layer/kernels/product/product.hpp"
 #include "mpm_layer/kernels/tokens/nearest.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
@@ -21,14 +20,15 @@ kernels::TokenRows tokenRows(const RowsView& view) {
 
 }  // namespace
 
-ScreenedRows::ScreenedRows(const RowsView& tokens)
+ScreenedRows::ScreenedRows(const RowsView& tokens, Team& team)
     : m_view(tokens),
       m_count(tokens.count),
       m_width(tokens.width),
       m_words(kernels::screensWords(m_width)),
       m_depth(kernels::screenCells(m_width, m_words)),
       m_panelCount((m_count + kernels::panelColumns() - 1) / kernels::panelColumns()),
-      m_stride(kernels::paddedStride(m_depth)) {
+      m_stride(kernels::paddedStride(m_depth)),
+      m_extents(m_panelCount) {
     m_cells.reserve(kernels::paddedSize(m_count, m_stride));
     m_panels.reserve(kernels::panelsSize(m_count, m_depth));
     const size_t whole = static_cast<size_t>(m_panelCount) * kernels::panelColumns();
@@ -37,16 +37,17 @@ ScreenedRows::ScreenedRows(const RowsView& tokens)
     m_slacks.resize(whole);
     m_norms.resize(whole);
     m_places.resize(kernels::kDirections * whole);
+    m_bars.resize(whole);
     const Basis basis(tokens);
     const kernels::ScreenBasis view = basis.view();
     std::vector<kernels::PlacedRow> placed(m_count);
-    parallelFor(m_panelCount, [&](int panel) {
+    team.each(m_panelCount, [&](int panel, int) {
         kernels::placeRows(tokenRows(m_view), panel * kernels::panelColumns(), rowsOf(panel), view,
                            placed.data());
     });
     sortTokens(placed);
     std::vector<kernels::CentredRow> largest(m_panelCount);
-    parallelFor(m_panelCount, [&](int panel) { largest[panel] = centrePanel(placed, view, panel); });
+    team.each(m_panelCount, [&](int panel, int) { largest[panel] = centrePanel(placed, view, panel); });
     float reach = 0, error = 0;
     for (const kernels::CentredRow& one : largest) {
         reach = std::max(reach, one.reach);
@@ -114,22 +115,13 @@ kernels::Screen ScreenedRows::screen() const {
             m_margin,        m_words,         m_count,         m_width};
 }
 
-void ScreenedRows::setBars(const kernels::Leads& leads) {
-    constexpr int kGrain = 64;  // for fewer panels, starting threads takes longer than the work
-    m_bars.resize(m_steps.size());
-    const kernels::Screen rows = screen();
-    parallelFor(
-        m_panelCount,
-        [&](int panel) { kernels::setBars(rows, leads, panel * kernels::panelColumns(), m_bars.data()); },
-        kGrain);
+void ScreenedRows::setBars(const kernels::Leads& leads, int panel) {
+    kernels::setBars(screen(), leads, panel * kernels::panelColumns(), m_bars.data());
 }
 
-void ScreenedRows::setExtents() {
-    const kernels::Screen rows = screen();
-    m_extents.clear();
-    for (int panel = 0; panel < m_panelCount; ++panel)
-        m_extents.push_back(
-            kernels::extentOf(rows, m_bars.data(), panel * kernels::panelColumns(), rowsOf(panel)));
+void ScreenedRows::setExtent(int panel) {
+    m_extents[panel] =
+        kernels::extentOf(screen(), m_bars.data(), panel * kernels::panelColumns(), rowsOf(panel));
 }
 
 void ScreenedRows::decideRows(const std::vector<int>& rows, const std::vector<float>& least,
@@ -147,11 +139,11 @@ kernels::ExactRows ScreenedRows::exactRows() const {
     return {m_unit.data(), m_unitStride, m_width, m_lengths.data(), m_tokens.data()};
 }
 
-void ScreenedRows::normaliseAll() {
+void ScreenedRows::normaliseAll(Team& team) {
     m_unitStride = kernels::paddedStride(m_width);
     m_unit.reserve(m_count * m_unitStride);
     m_lengths.resize(m_count);
-    parallelFor(m_count, [&](int token) {
+    team.each(m_count, [&](int token, int) {
         float* unit = m_unit.data() + token * m_unitStride;
         kernels::unitRow(m_view.row(token), m_width, unit);
         m_lengths[token] = std::sqrt(kernels::exactDot(unit, unit, m_width));

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "base/loops.hpp"
 #include "mpm_layer/kernels/common/buffer.hpp"
 #include "mpm_layer/kernels/tokens/screen.hpp"
 #include "mpm_layer/merge/merge_map.hpp"
@@ -35,17 +36,18 @@ private:
 
 class ScreenedRows {
 public:
-    explicit ScreenedRows(const RowsView& tokens);
+    ScreenedRows(const RowsView& tokens, Team& team);
 
     int count() const { return m_count; }
+    int panelCount() const { return m_panelCount; }
     int token(int row) const { return m_tokens[row]; }
     kernels::Screen screen() const;
 
-    /// Sets the bar of each row from the leads that were found so far.
-    void setBars(const kernels::Leads& leads);
+    /// Sets the bar of each row of a panel from the leads that were found so far.
+    void setBars(const kernels::Leads& leads, int panel);
     float bar(int row) const { return m_bars[row]; }
-    /// Sets the extents of all panels, for screenFar.
-    void setExtents();
+    /// Sets the extent of a panel, for screenFar.
+    void setExtent(int panel);
     kernels::FarBars farBars() const { return {m_bars.data(), m_extents.data()}; }
 
     /// Finds the most similar column of each of `rows`. least[k]: columns with a lower U (screen.hpp) are
@@ -55,7 +57,7 @@ public:
     /// Returns the column, `one` or `other`, that is more similar to `row`.
     int nearer(int row, int one, int other) const;
     /// Normalises all rows, which saves time if many rows need exact cosines.
-    void normaliseAll();
+    void normaliseAll(Team& team);
 
 private:
     void sortTokens(const std::vector<kernels::PlacedRow>& placed);
