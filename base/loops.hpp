@@ -54,6 +54,15 @@ void parallelFor(int count, const Body& body, int grain = 0) {
     parallelRanges(count, each, grain);
 }
 
+/// Calls body(0) ... body(count - 1): in parallel if there are enough calls; else one after another, so that
+/// each call may use threads.
+template <class Body>
+void parallelParts(int count, const Body& body) {
+    if (count >= 2 * std::max(1, cv::getNumThreads())) return parallelFor(count, body, 1);
+    for (int i = 0; i < count; ++i)
+        body(i);
+}
+
 template <class Value>
 void parallelCopy(const Value* from, size_t count, Value* to) {
     constexpr size_t kChunk = 1 << 14;

@@ -5,7 +5,6 @@
 
 #include "base/checked.hpp"
 #include "base/loops.hpp"
-#include "mpm_layer/merge/nearest.hpp"
 
 namespace mpm::cpu {
 

@@ -7,7 +7,6 @@
 #include "base/stopwatch.hpp"
 #include "mpm_layer/cpu/chunks.hpp"
 #include "mpm_layer/kernels/tokens/rows.hpp"
-#include "mpm_layer/merge/nearest.hpp"
 
 namespace mpm::cpu {
 

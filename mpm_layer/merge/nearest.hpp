@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/loops.hpp"
 #include "mpm_layer/merge/merge_map.hpp"
 
 namespace mpm {
@@ -18,14 +17,5 @@ struct NearestCounts {
     std::int64_t rows = 0, decided = 0;
 };
 NearestCounts nearestCounts();
-
-/// Calls body(0) ... body(count - 1): in parallel if there are enough calls; else one after another, so that
-/// each call may use threads.
-template <class Body>
-void parallelParts(int count, const Body& body) {
-    if (count >= 2 * std::max(1, cv::getNumThreads())) return parallelFor(count, body, 1);
-    for (int i = 0; i < count; ++i)
-        body(i);
-}
 
 }  // namespace mpm
