@@ -77,14 +77,10 @@ void parallelCopy(const Value* from, size_t count, Value* to) {
 /// share of the range, because the data of this share may be in the thread's cache.
 class Team {
 public:
-    /// A team of the calling thread alone.
-    Team() : m_shares(1) {}
-
     /// Calls lead(team) on a thread. At most `most` threads run the loops of `lead`.
     template <class Lead>
     static void run(int most, const Lead& lead) {
-        Team team;
-        team.m_shares = std::vector<Share>(std::clamp(cv::getNumThreads(), 1, std::max(most, 1)));
+        Team team(std::clamp(cv::getNumThreads(), 1, std::max(most, 1)));
         const auto join = [&](int) {
             const int member = team.m_members++;
             if (member > 0) return team.help(member);
@@ -125,6 +121,8 @@ private:
         std::atomic<int> next{0};
         int end = 0;
     };
+
+    explicit Team(int size) : m_shares(size) {}
 
     struct Ending {
         Team& team;

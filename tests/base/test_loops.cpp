@@ -45,9 +45,6 @@ TEST(Team, CallsEachIndexOnce) {
         EXPECT_EQ(leads, 1);
     }
     cv::setNumThreads(threads);
-    Team alone;
-    EXPECT_EQ(alone.size(), 1);
-    runLoops(alone);
 }
 
 TEST(Team, WorksInsideLoopsAndInSeveralThreads) {
