@@ -1,5 +1,6 @@
 #include "models/onnx/eval/functions.hpp"
 
+#include <initializer_list>
 #include <type_traits>
 
 #include "models/onnx/eval/vectors.hpp"
