@@ -107,12 +107,12 @@ bool isImage(const Port& port) {
     return port.type == Type::Float && port.hasShape && port.dims.size() == 4;
 }
 
-// Whether the input can be the sizes of the images before resizing: [batch, 2].
+// Returns whether the input can contain the sizes of the images before resizing, [batch, 2].
 bool isSizeOfImages(const Port& port) {
     return port.type != Type::Bool && port.hasShape && port.dims.size() == 2 && port.dims[1] == 2;
 }
 
-// Whether the graph has a single input, or two: an image, and the sizes of the images before resizing.
+// Returns whether the graph has a single input, or an image and the sizes of the images before resizing.
 bool takesImages(const Graph& graph) {
     if (graph.inputs.size() == 1) return true;
     return graph.inputs.size() == 2 && isImage(graph.inputs[0]) && isSizeOfImages(graph.inputs[1]);

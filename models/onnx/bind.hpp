@@ -22,10 +22,10 @@ void setInputs(Graph& graph, const std::map<std::string, std::string>& values);
 void keepOutputs(Graph& graph, const std::vector<std::string>& names, std::vector<std::string>& notes);
 
 Binding bindInputs(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes);
-/// Whether the unchanged graph works with these inputs.
+/// Returns whether the unchanged graph works with these inputs.
 bool accepts(const Graph& graph, const Binding& binding);
-/// Whether these inputs work although the graph declares another image size. They work if the graph computes
-/// all sizes from the image.
+/// Returns whether the graph works with these inputs although it declares another image size. Such a graph
+/// computes all sizes from the image.
 bool followsSize(const Graph& graph, const Binding& binding);
 
 /// Changes an export for a single image, including its constants, to the batch size of `wanted`. Returns

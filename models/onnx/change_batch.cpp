@@ -98,7 +98,7 @@ private:
         return m_graph.addConstant(name, tensor);
     }
 
-    // If all images share an input and the node cannot broadcast it, repeats this input for each image.
+    // If all images share an input that the node cannot broadcast, repeats this input for each image.
     void repeatInputs(size_t n) {
         const Node node = m_graph.nodes[n];
         for (size_t other = 0; other < node.inputs.size(); ++other) {
@@ -115,8 +115,7 @@ private:
         }
     }
 
-    // Returns the axis of input k that must be as long as the batch axis of input `other`; empty if there is
-    // none.
+    // Returns the axis of input k that must be as long as the batch axis of input `other`, if there is one.
     std::optional<size_t> axisBeside(const Node& node, size_t other, const Place& place, size_t k) const {
         const Shape &shape = m_new[node.inputs[k]].shape(), &images = m_new[node.inputs[other]].shape();
         if (node.is("Einsum")) {
@@ -157,8 +156,8 @@ private:
 
     // In the target shape, multiplies the axis that contains the batch by the batch size. A Reshape does not
     // change the product of the extents in front of the batch, so placeIn() finds the axis by this product.
-    // If placeIn() finds the last axis (the channels) and this axis is longer than 1, multiplies the axis in
-    // front of the last axis instead.
+    // If this is the last axis (the channels) and is longer than 1, placeIn() takes the axis in front of the
+    // last axis instead.
     void changeReshape(size_t n) {
         const int source = m_graph.nodes[n].inputs[0];
         if (!placeOf(source)) {

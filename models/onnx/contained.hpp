@@ -39,8 +39,8 @@ public:
     explicit ContainedConversion(std::string program = "/proc/self/exe", ContainedLimits limits = {});
 
     /// Converts `input`, and returns when the child has ended. Must be called only once. Creates the folders
-    /// of `output`. The child writes to a folder next to `output`; if it succeeds, `output` is replaced
-    /// atomically.
+    /// of `output`. The child writes to a folder next to `output`. If the conversion succeeds, `output` is
+    /// replaced atomically.
     Contained run(const std::string& input, const std::string& output);
     /// Stops the conversion immediately. May be called from any thread.
     void stop() { m_child.stop(); }
@@ -58,7 +58,7 @@ private:
 /// `folder`.
 Sandbox conversionSandbox(const std::string& input, const std::string& folder);
 
-/// Whether the program was started by ContainedConversion.
+/// Returns whether ContainedConversion started the program.
 bool isContainedCall(int argc, char** argv);
 /// Does the work of the child process, and ends the process. Returns an exit status only if the sandbox
 /// fails. Must be called only if isContainedCall() is true.

@@ -10,7 +10,7 @@ namespace mpm::models {
 
 /// The cost of a decoder's encoder, for an image.
 struct DecoderCost {
-    double rows = 0, width = 0;  ///< number of tokens; width of a query over all heads
+    double rows = 0, width = 0;  ///< number of tokens; width of the queries of all heads
     std::vector<double> attentionWeights, mlpWeights;
     bool merged = false;  ///< whether the encoder computes the backbone's merged tokens
 };
@@ -45,7 +45,7 @@ struct Conversion {
     double gflopsMerged = 0;          ///< with the method's usual number of tokens; NaN if unknown
     std::vector<double> usualTokens;  ///< image tokens in each block, then after the last; empty if unknown
     std::vector<double> attentionWeights, mlpWeights;  ///< number of weights in each block
-    int attentionWidth = 0;                            ///< width of a query over all heads
+    int attentionWidth = 0;                            ///< width of the queries of all heads
     std::vector<DecoderCost> decoders;
     double gflopsAround = 0;  ///< GFLOPs outside of all blocks
     std::string detections;   ///< which outputs are boxes and scores; empty: none

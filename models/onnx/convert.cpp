@@ -40,7 +40,7 @@ bool hasRoom(const Graph& graph, const Shape& input) {
     }
 }
 
-// `own`: inputs that the export accepts. `wanted`: the requested inputs, set only if they differ from `own`.
+// `own`: inputs that the export accepts. `wanted`: the requested inputs, if they differ from `own`.
 struct Bindings {
     Binding own;
     std::optional<Binding> wanted;
@@ -66,7 +66,7 @@ std::optional<Graph> forBatch(const Graph& graph, const ConvertOptions& options)
 Bindings bindingsOf(const Graph& graph, const ConvertOptions& options, std::vector<std::string>& notes) {
     const Binding asked = bindInputs(graph, options, notes);
     if (isFused(graph) || accepts(graph, asked)) return {asked, std::nullopt};
-    // A graph that follows the size is converted and verified at the requested size, like a dynamic export.
+    // A graph that computes all sizes from the image is converted at the requested size.
     if (followsSize(graph, asked) && hasRoom(graph, asked.inputs[0].shape())) return {asked, std::nullopt};
     ConvertOptions plain = options;
     plain.size = {};
@@ -100,8 +100,8 @@ void checkFused(const Graph& graph, const ConvertOptions& options) {
         throw Refusal("the model is of the fused form already: convert the original export instead");
 }
 
-// Returns the image shapes for the proof. If the batch is dynamic, these are for batch 1 and batch 3 (batch 2
-// if memory does not suffice for 3).
+// Returns the image shapes for the proof. If the batch is dynamic, returns shapes for batch 1 and batch 3. If
+// memory does not suffice for batch 3, tries batch 2.
 List<Shape> proofInputs(const Graph& graph, const Binding& binding) {
     if (!binding.dynamicBatch) return {binding.inputs[0].shape()};
     List<Shape> inputs{binding.inputAt(1)};
@@ -113,7 +113,7 @@ List<Shape> proofInputs(const Graph& graph, const Binding& binding) {
     return inputs;
 }
 
-// The converter: reads the export, chooses inputs, finds encoders, writes a form, and verifies the file.
+// Reads the export, chooses inputs, finds encoders, writes the fused or layers form, and verifies the file.
 class Converter {
 public:
     Converter(const std::string& input, const ConvertOptions& options, PendingFile& file)
@@ -291,8 +291,8 @@ private:
         return {graph.outputs[0].type == Type::Float ? 0 : -1, -1};
     }
 
-    // Runs the input model for the proof. If it is a converted model (fused form), the converter writes the
-    // graph that it has read to a temporary file in the output's folder, and OpenCV runs this file.
+    // Runs the input model for the proof. If the input is a converted model (fused form), writes its graph to
+    // a temporary file in the output's folder, which OpenCV runs.
     void prepareProof(const Graph& converted) {
         const Graph& original = *m_original;
         const List<Shape> inputs = proofInputs(original, *m_own);

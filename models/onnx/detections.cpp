@@ -43,7 +43,7 @@ public:
 private:
     std::string nameOf(size_t output) const { return m_graph.outputs[output].name; }
 
-    // Finds boxes [B, Q, 4]; scores [B, Q, C], or scores and labels [B, Q]; masks [B, Q, rows, columns].
+    // Finds boxes [images, queries, 4], their scores and masks, and labels if the scores have no class axis.
     void findOutputs() {
         const auto rankOf = [&](size_t k) { return m_results[k].rank(); };
         const auto named = [&](size_t k, const char* part) {
@@ -57,7 +57,7 @@ private:
                 m_results[k].size() == 0)
                 continue;
             // Scores of four classes have the same shape as boxes, so this loop prefers an output with "box"
-            // or "det" in its name. Otherwise takes the first output, because later outputs are proposals.
+            // or "det" in its name. Otherwise, takes the first output, because later outputs are proposals.
             const auto says = [&](size_t output) { return named(output, "box") || named(output, "det"); };
             if (!m_boxes || (says(k) && !says(*m_boxes))) m_boxes = k;
         }
@@ -74,8 +74,8 @@ private:
         if (m_scores && m_results[*m_scores].rank() == 3) m_labels.reset();
     }
 
-    // Whether the masks have the image's aspect ratio, up to rounding. Keypoints also have four axes, but not
-    // this aspect ratio.
+    // Returns whether the masks have the image's aspect ratio, up to rounding. Keypoints also have four axes,
+    // but not this aspect ratio.
     bool isOfImage(const Tensor& masks) const {
         const auto rows = static_cast<double>(masks.dim(2)), columns = static_cast<double>(masks.dim(3));
         const double away = std::abs(rows * m_image.width - columns * m_image.height);  // fits: in double
@@ -91,8 +91,8 @@ private:
         return count > 0 ? passed / static_cast<double>(count) : 0;
     }
 
-    // Returns the function from scores to probabilities. Detectors that select the best boxes with TopK have
-    // independent classes (sigmoid); other detectors have a class for "no object" (softmax).
+    // Returns the name of the function from scores to probabilities. Detectors that select the best boxes
+    // with TopK have independent classes (sigmoid); other detectors have a class for "no object" (softmax).
     std::string activation() const {
         if (m_labels) return "none";  // the network has chosen the classes
         const Tensor& scores = m_results[*m_scores];
@@ -106,8 +106,8 @@ private:
     void addSizeInput(json& all) const {
         if (m_graph.inputs.size() < 2) return;
         const std::string& name = m_graph.inputs[1].name;
-        // DETR's post-processing expects the height first; RT-DETR's, whose input has "orig" in its name,
-        // expects the width first.
+        // DETR's post-processing expects the height first. RT-DETR's expects the width first; its input has
+        // "orig" in its name.
         const bool rowsFirst =
             name.find("orig") == std::string::npos && name.find("target_size") != std::string::npos;
         all["size_input"] = {{"name", name}, {"order", rowsFirst ? "hw" : "wh"}};

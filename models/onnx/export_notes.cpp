@@ -11,7 +11,7 @@
 namespace mpm::models {
 namespace {
 
-using Json = nlohmann::ordered_json;  // keeps the order of keys: lightly-train lists classes by id
+using Json = nlohmann::ordered_json;  // keeps the order of keys, because lightly-train lists classes by id
 
 // Parses the metadata of a key as JSON. Returns null if the key is missing, or if the text is not JSON or is
 // nested too deeply.

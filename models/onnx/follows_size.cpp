@@ -1,4 +1,4 @@
-// The test whether an export with a declared image size also works at other sizes.
+// Tests whether an export with a declared image size also works at other sizes.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -10,7 +10,7 @@
 namespace mpm::models {
 namespace {
 
-// The search for nodes with a constant that fits only the export's size but causes no error at a larger size.
+// Searches for nodes with a constant that fits only the export's size but causes no error at a larger size.
 // For example, a Slice up to the export's last token cuts off the additional tokens, and a Resize to the
 // export's size restores that size. Compares shapes at the export's size (`own`) and at a larger size
 // (`other`).
@@ -76,7 +76,7 @@ private:
         return own.known() && other.known() && own.equals(other);
     }
 
-    // Whether `end` is the end of the axis at the export's size, but not at the larger size.
+    // Returns whether `end` is the end of the axis at the export's size, but not at the larger size.
     bool endsHeld(int value, int64_t axis, int64_t end) const {
         const Shape &own = m_own.values[value].shape(), &other = m_other.values[value].shape();
         const auto rank = static_cast<int64_t>(own.size());
@@ -107,8 +107,8 @@ bool followsSize(const Graph& graph, const Binding& binding) {
     for (size_t k = 2; k < 4; ++k) {
         own[k] = graph.inputs[0].dims[k];
         if (own[k] < 1 || asked[k] < 1) return false;
-        // If a convolution cuts patches, the larger size has an additional row and column of patches, so a
-        // constant that fits the export's size cannot also fit the larger size.
+        // If a convolution cuts patches, the larger size has an additional row and column of patches. A
+        // constant that fits the export's size then cannot fit the larger size.
         const List<int64_t> patch = conv == graph.nodes.end() ? List<int64_t>() : conv->getInts("strides");
         const int64_t step =
             patch.size() == 2 && patch[k - 2] > 0 ? patch[k - 2] : std::gcd(own[k], asked[k]);

@@ -23,11 +23,11 @@ struct Inspection {
 /// memory or time than a model of that size needs.
 Inspection inspectModel(const std::string& path);
 
-/// Inspects a file in memory, which must not have external data.
+/// Inspects a file in memory. The file must not refer to external data.
 Inspection inspectModel(const void* bytes, size_t size);
 
-/// Whether storeMerging() can write the file. A program that measures for a minute before it stores the
-/// result should call this function first.
+/// Returns whether storeMerging() can write the file. A program that measures for a minute before it stores
+/// the result should call this function first.
 bool canStoreMerging(const std::string& path);
 
 /// Stores method and schedule atomically in a model of the fused form. Changes only attributes, metadata and

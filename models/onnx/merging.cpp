@@ -29,7 +29,7 @@ std::string valueOf(const std::string& method, const std::string& key) {
     return "";
 }
 
-/// Removes the parameters of "mpm" if all are the defaults. A file then needs no attribute `method`.
+/// Removes the parameters of "mpm" if all have their default values. A file then needs no attribute `method`.
 std::string shortest(const std::string& method) {
     if (nameOf(method) != "mpm") return method;
     for (const ReducerInfo& reducer : reducers()) {
@@ -90,8 +90,8 @@ Merging mergingFor(const ConvertOptions& options, int blocks) {
 }
 
 std::optional<double> usuallyLeft(const std::string& method, double tokens) {
-    constexpr double kPairs = 0.25;       // number of pairs as a share of the tokens, from the paper
-    constexpr double kGentleShare = 0.4;  // share of the pairs that merges
+    constexpr double kPairs = 0.25;       // usual number of pairs as a share of the tokens, from the paper
+    constexpr double kGentleShare = 0.4;  // share of the pairs that merge
     const std::string name = nameOf(method), pairs = valueOf(method, "pairs");
     double merged = 0;
     if (name == "gentle") {

@@ -33,15 +33,15 @@ void nameClassesAsExported(Graph& graph);
 void describeBoxes(const ConvertOptions& options, bool guess, const Graph& original,
                    const List<Tensor>& results, const cv::Size& image, Graph& graph);
 
-/// Writes the metadata. If the options do not set labels, palette, mean or std, a converted model keeps its
-/// values.
+/// Writes the metadata. A converted model keeps its labels, palette, mean and std, except values that the
+/// options set.
 void writeMetadata(const ConvertOptions& options, const Conversion& conversion, const std::string& digest,
                    Graph& graph);
 
 using Metadata = std::map<std::string, std::string>;
 
 /// Returns mean and std from the options, else from the model, else from the exporter's metadata
-/// (`image_normalize`, `norm_mean` and `norm_std`), else ImageNet's for a detector and 0.5 for other models.
+/// (`image_normalize`, `norm_mean` and `norm_std`), else ImageNet's for a detector, or 0.5 for other models.
 /// Ignores values in the exporter's metadata that cannot be used, and names them in `warnings`.
 Pixels pixelsFor(const ConvertOptions& options, const Metadata& metadata, bool detector,
                  std::vector<std::string>& warnings);
@@ -63,7 +63,7 @@ Merging mergingFor(const ConvertOptions& options, int blocks);
 /// Returns how many of `tokens` image tokens a merge usually leaves; empty if unknown.
 std::optional<double> usuallyLeft(const std::string& method, double tokens);
 
-/// Whether the graph selects the positions with the highest scores, as detectors do.
+/// Returns whether the graph selects the positions with the highest scores, as detectors do.
 bool choosesByScore(const Graph& graph);
 
 /// Returns a description of mpm.detections for the report; empty if the metadata lack this key.

@@ -16,8 +16,8 @@ enum class Form {
     Layers  ///< the original blocks, with MpmMerge and MpmRestore; for engines with dynamic shapes
 };
 
-/// Whether decoders compute all tokens or merged tokens. A decoder can compute merged tokens if each image
-/// token of its input depends on a single image token of the encoder.
+/// The tokens that decoders compute: all tokens, or merged tokens. A decoder can compute merged tokens if
+/// each image token of its input depends on a single image token of the encoder.
 enum class Decoder { Full, Merged };
 
 struct ConvertOptions {

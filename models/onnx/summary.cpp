@@ -95,7 +95,7 @@ double mergeGflops(const EncoderSpec& encoder, const Conversion& c, const std::v
     return sum / 1e9;
 }
 
-// Returns the GFLOPs of all products in the graph, for an image, except products within an MpmEncoder.
+// Returns the GFLOPs for an image of all products in the graph, except products within an MpmEncoder.
 double restGflops(const Graph& graph, const Shapes& shapes, double batch) {
     double sum = 0;
     for (const Node& node : graph.nodes) {
@@ -152,7 +152,7 @@ DecoderCost decoderCost(const EncoderSpec& encoder) {
 }
 
 struct Ends {
-    int input, output;  // values
+    int input, output;  // values of the graph
 };
 
 // Returns the input and output of every encoder. In a converted model, these are the inputs and outputs of
@@ -176,8 +176,8 @@ bool reads(const Graph& graph, int value, int source) {
     return false;
 }
 
-// Finds encoders that are listed as decoders, but do not read the backbone's output. Example: a second call
-// of the backbone on other crops.
+// Finds encoders that are listed as decoders, but do not read the backbone's output, such as a second call of
+// the backbone on other crops.
 List<char> besides(const State& state) {
     const List<EncoderSpec>& encoders = state.match.encoders;
     const List<Ends> ends = endsOf(state);
@@ -324,7 +324,7 @@ void summarise(const State& state, Conversion& c) {
     c.gflops =
         restGflops(graph, state.shapes, static_cast<double>(state.shapes.of(graph.inputs[0].value)[0]));
     for (const EncoderSpec& encoder : state.match.encoders) {
-        const bool fused = encoder.output() < 0;  // an MpmEncoder, whose products are no nodes of the graph
+        const bool fused = encoder.output() < 0;  // an MpmEncoder, whose products are not nodes of the graph
         if (fused) c.gflops += encoderGflops(encoder, tokensAt(encoder, {}));
     }
     double behind = c.gflops;

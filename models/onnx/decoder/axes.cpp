@@ -16,7 +16,7 @@ bool isKnown(const Inferred& inferred, int value) {
            inferred.values[value].known();
 }
 
-// Whether `from` can be broadcast to `to`.
+// Returns whether `from` can be broadcast to `to`.
 bool onlySpreads(const Shape& from, const Shape& to) {
     if (from.size() > to.size()) return false;
     for (size_t k = 0; k < from.size(); ++k)
@@ -74,8 +74,8 @@ bool AxisLayout::reshape(const Shape& shape) {
     return true;
 }
 
-// Undoes a slice of `axis`, which had `whole` elements and was cut from index `first` on. If the slice has
-// 1 element, `axis` has no parts: assumes that the whole axis is the part kLevel.
+// Undoes a slice of `axis`, which had `whole` elements before. The slice begins at index `first`. If the
+// slice has 1 element, `axis` has no parts, and cut() assumes that the whole axis is the part kLevel.
 bool AxisLayout::cut(Axis& axis, int64_t whole, int64_t first) {
     const int part = axis.empty() ? static_cast<int>(kLevel) : axis[0];
     if (axis.empty() && m_extents[kLevel] != whole && m_extents[kLevel] > 1) return false;

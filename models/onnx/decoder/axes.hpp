@@ -21,11 +21,11 @@ public:
     AxisLayout(int value, const Axes& axes, const Extents& extents);
 
     int value() const { return m_value; }
-    /// Slices keep a range of a part's indices. Returns the first index of this range.
+    /// Returns the first of the part's indices that slices keep.
     int64_t first(int part) const;
     /// Selects a single index of a part.
     void pin(int part, int64_t index) { m_first[part] = index; }
-    /// Whether the axes equal `axes`, apart from parts of extent 1.
+    /// Returns whether the axes equal `axes`, apart from parts of extent 1.
     bool is(const Axes& axes) const;
 
     /// Moves to the same elements in the input of the node that computes the value. Returns false if this
@@ -34,7 +34,7 @@ public:
     /// Moves to the same elements in the output of `node`, which must read the value. Returns false if `node`
     /// neither reshapes nor transposes.
     bool forward(const Inferred& inferred, const Node& node);
-    /// Moves to an input, `value`, of a node that computes element by element. The input may be broadcast.
+    /// Moves to `value`, an input of a node that computes element by element. The input may be broadcast.
     void enter(const Inferred& inferred, int value);
     /// Moves to input k of a Concat along `part`. Each input has a single index of this part. Returns false
     /// if the axes do not fit.
@@ -43,7 +43,7 @@ public:
     /// Returns the flat index of the element at `indices` in a tensor of shape `shape` that is broadcast to
     /// these axes. Parts that are not in `indices` have the index 0.
     int64_t elementAt(const Shape& shape, const Extents& indices) const;
-    /// Whether a tensor that is broadcast to these axes has different elements along a part.
+    /// Returns whether a tensor of shape `shape`, broadcast to these axes, varies along a part.
     bool dependsOn(const Shape& shape, int part) const;
 
 private:
@@ -59,18 +59,18 @@ private:
     Axes m_axes;
 };
 
-/// Replaces each known form of deformable attention by an MpmDeformable. Returns the number of replacements.
+/// Replaces known patterns of deformable attention by MpmDeformables. Returns the number of replacements.
 int fuseDeformables(Graph& graph, const Inferred& inferred);
 
-/// Replaces each known form of a softmax over masked keys by an MpmMaskedSoftmax. Returns the number of
+/// Replaces known patterns of a softmax over masked keys by MpmMaskedSoftmaxes. Returns the number of
 /// replacements.
 int fuseMaskedSoftmaxes(Graph& graph, const Inferred& inferred);
 
 constexpr int kMostSteps = 64;  ///< most nodes that a search may follow
 
-/// Whether all elements are the same number, which is returned in `number`.
+/// Returns whether all elements of a constant are the same number. If so, sets `number` to this number.
 bool isUniform(const Tensor& t, double& number);
-/// Whether the node only moves or repeats elements, or changes their type.
+/// Returns whether the node only moves or repeats elements, or changes their type.
 bool isMove(const Node& node);
 
 /// If `node` is the guard of a mask, returns the mask, else kAbsent. If a mask hides all keys of a row, the

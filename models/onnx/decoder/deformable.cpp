@@ -164,8 +164,8 @@ private:
         return findLogits(at);
     }
 
-    // Finds the logits [image, query, head * level * point]. Their softmax over levels and points is the
-    // weights.
+    // Finds the logits [image, query, head * level * point]. The weights are the softmax of the logits over
+    // levels and points.
     bool findLogits(AxisLayout& at) {
         const Node* node = nullptr;
         for (node = m_graph.nodeOf(at.value()); node && !node->is("Softmax");
@@ -183,7 +183,7 @@ private:
         return m_logits != kAbsent;
     }
 
-    // Goes back to the nearest value with these axes; kAbsent if there is none.
+    // Goes back to the nearest value with the axes `axes`, and returns it; kAbsent if there is none.
     int sourceOf(AxisLayout& at, const Axes& axes) const {
         do {
             const bool fits = of(at.value()).rank() == static_cast<int>(axes.size()) && at.is(axes);
@@ -276,7 +276,7 @@ private:
         return true;
     }
 
-    // Reads the reference points. If the constant has points for several images, these must be equal.
+    // Reads the reference points of a level. Returns false if they depend on image, head or point.
     bool readReference(Level& level, const AxisLayout& at, int reference, double scale, double shift) const {
         const Tensor& t = of(reference);
         for (int part : {kHead, kPoint})
@@ -296,7 +296,7 @@ private:
         return true;
     }
 
-    // Whether the levels are consecutive parts of the same value and together fill it.
+    // Returns whether the levels are consecutive parts of the same value and together fill it.
     bool levelsFit() const {
         int64_t positions = 0;
         for (const Level& level : m_levels) {
@@ -322,7 +322,7 @@ private:
         return false;
     }
 
-    // Adds the reference points as a constant [1, queries, levels, x and y], with 1 level if all are equal.
+    // Adds the reference points as a constant [1, queries, levels, x and y]; 1 level if all levels are equal.
     int reference(Graph& graph) const {
         const bool alike = std::all_of(m_levels.begin(), m_levels.end(), [&](const Level& level) {
             return level.reference == m_levels[0].reference;

@@ -106,7 +106,7 @@ private:
         return m_logitShape.size() == 4;
     }
 
-    // Matches scores + bias. The bias is the lowest number for hidden keys, else 0.
+    // Matches scores + bias. The bias is at most kLowest for hidden keys, else 0.
     bool matchBias(const Node& add) {
         for (size_t k : {0, 1}) {
             m_scores = add.inputs[k];
@@ -139,7 +139,7 @@ private:
         return (first * scale <= kLowest && second == 0) || (second * scale <= kLowest && first == 0);
     }
 
-    // Matches Where(hidden, lowest number, scores).
+    // Matches a Where that replaces the scores of hidden keys by a number of at most kLowest.
     bool matchFill(const Node& where, const AxisLayout& at) {
         for (size_t k : {1, 2}) {
             double number = 0;
@@ -150,7 +150,7 @@ private:
         return false;
     }
 
-    // Whether the Where selects the lowest number exactly for the hidden keys.
+    // Returns whether the Where selects a number of at most kLowest for exactly the hidden keys.
     bool matchHidden(AxisLayout at, const Node& where, double scale) const {
         double number = 0;
         bool hides = isUniform(of(where.inputs[1]), number) && number * scale <= kLowest;

@@ -10,7 +10,7 @@
 namespace mpm::models {
 namespace {
 
-// A mask of keys. If `hides`, true elements hide keys, else false elements do.
+// A mask of keys. If `hides` is true, true elements hide keys. Otherwise false elements hide keys.
 struct Mask {
     int value = kAbsent;
     bool hides = true;
@@ -21,9 +21,9 @@ struct Mask {
 struct RowSums {
     double whole, low, high;
 
-    // Whether the condition `holds` separates the fully hidden rows from the other rows. If `full` is true,
-    // `holds` must be true for exactly the fully hidden rows. If `full` is false, `holds` must be true for
-    // exactly the other rows. `holds` may change its result only at `limit`.
+    // Returns whether the condition `holds` separates the fully hidden rows from the other rows. If `full`
+    // is true, `holds` must be true for exactly the fully hidden rows. If `full` is false, `holds` must be
+    // true for exactly the other rows. `holds` may change its result only at `limit`.
     template <class Condition>
     bool tell(const Condition& holds, double limit, bool full) const {
         const bool inside = limit > low && limit < high;  // then `holds` may differ between other rows
@@ -57,7 +57,7 @@ private:
     const Tensor& of(int value) const { return m_inferred.values[value]; }
     const Shape& shapeOf(int value) const { return of(value).shape(); }
 
-    // Whether all elements of a constant are `truth`, even if the constant's shape depends on the data.
+    // Returns whether all elements of a constant are `truth`. The constant's shape may depend on the data.
     bool is(int value, bool truth) const {
         for (int step = 0; step < kMostSteps; ++step) {
             double number = 0;
@@ -69,7 +69,7 @@ private:
         return false;
     }
 
-    // Whether the indices come from a single NonZero, which finds the fully hidden rows.
+    // Returns whether the indices come from a single NonZero, which finds the fully hidden rows.
     bool selectsFullRows(int indices, const Mask& mask) const {
         OpenValues open({indices});
         int found = 0;
@@ -87,7 +87,7 @@ private:
         return found == 1;
     }
 
-    // Whether the value has an element for each row of the mask and separates fully hidden rows from others.
+    // Returns whether the value has an element for each row of the mask, and tellsRows() accepts the value.
     bool guards(int value, const Mask& mask, bool full) const {
         const Shape& keys = shapeOf(mask.value);
         const Node* node = m_graph.nodeOf(value);
@@ -100,11 +100,11 @@ private:
         return tellsRows(value, mask, full);
     }
 
-    // Whether the value separates the fully hidden rows of the mask from the other rows. If `full` is true,
-    // the value must be true for exactly the fully hidden rows. If `full` is false, the value must be true
-    // for exactly the other rows.
+    // Returns whether the value separates the fully hidden rows of the mask from the other rows. If `full` is
+    // true, the value must be true for exactly the fully hidden rows. If `full` is false, the value must be
+    // true for exactly the other rows.
     bool tellsRows(int value, const Mask& mask, bool full) const {
-        bool truth = false;  // whether the value is cast to bool: every number but 0 is true
+        bool truth = false;  // whether the value is cast to bool, so that every number but 0 is true
         for (int step = 0; step < kMostSteps; ++step) {
             const Node* node = m_graph.nodeOf(value);
             if (!node || node->inputs.empty()) return false;
@@ -122,7 +122,7 @@ private:
         return false;
     }
 
-    // Whether the node keeps the order of the rows. Axes of 1 element may be added or removed.
+    // Returns whether the node keeps the order of the rows. Axes of 1 element may be added or removed.
     bool keepsRows(const Node& node) const {
         const auto rows = [&](int value) {
             Shape shape = shapeOf(value);
@@ -132,7 +132,7 @@ private:
         return !node.is("Transpose") && rows(node.inputs[0]) == rows(node.outputs[0]);
     }
 
-    // Whether the node compares the rows' sums with a number that separates fully hidden rows from others.
+    // Returns whether the node compares the rows' sums with a limit that separates the fully hidden rows.
     bool compares(const Node& node, const Mask& mask, bool full) const {
         for (size_t k : {0, 1}) {
             double limit = 0;

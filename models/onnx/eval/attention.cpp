@@ -7,7 +7,7 @@
 namespace mpm::models {
 namespace {
 
-// Offsets of the rows (b, h, t) of an operand [B, H, T, C] or [B, T, H * C].
+// Offsets of the rows of an operand [batch, heads, tokens, size] or [batch, tokens, heads * size].
 struct Heads {
     int64_t batch, heads, tokens, size;
     bool flat;

@@ -1,6 +1,6 @@
 // The call of an operator. The operator always sets the shapes of its outputs, and sets the data if all
-// inputs are known. So the same code serves shape inference, folding and the evaluation that verifies
-// converted models.
+// inputs are known. The same code therefore serves shape inference, constant folding and the evaluation that
+// verifies converted models.
 #pragma once
 
 #include <array>
@@ -23,9 +23,9 @@ struct Call {
     bool has(size_t k) const { return k < in.size() && in[k].type() != Type::None; }
     const Tensor& input(size_t k) const;          ///< throws Refusal if absent
     const Tensor& knownInput(size_t k) const;     ///< throws Refusal if its values are unknown
-    bool known() const;                           ///< whether every present input has data
-    List<int64_t> axes(size_t inputIndex) const;  ///< values of this input, or of the attribute `axes`
-    int axis(int64_t axis, int rank) const;       ///< counted from the front; throws if out of range
+    bool known() const;                           ///< returns whether every present input has data
+    List<int64_t> axes(size_t inputIndex) const;  ///< values of this input; without it, attribute `axes`
+    int axis(int64_t axis, int rank) const;       ///< adds `rank` if negative; throws Refusal if out of range
     /// Creates output k, filled with zeros. Must be called only if the values can be computed.
     Tensor& make(size_t k, Type type, const Shape& shape);
     void shape(size_t k, Type type, const Shape& shape);  ///< sets output k without values
@@ -62,12 +62,12 @@ using Plus = Wrapping<std::plus<>>;
 
 Shape broadcast(const Shape& a, const Shape& b);
 List<int64_t> stridesOf(const Shape& shape);
-/// Returns the strides that read a tensor of `shape` as if it had the larger shape `target`: zero along
-/// broadcast axes.
+/// Returns the strides that read a tensor of `shape` as if it had the larger shape `target`. The strides of
+/// broadcast axes are 0.
 List<int64_t> broadcastStrides(const Shape& shape, const Shape& target);
 
-/// Returns the offset of an element for each list of strides in `steps`. `position`: the index of the element
-/// in a tensor that has only the first `axes` axes of `shape`.
+/// Returns the offset of an element for each list of strides in `steps`. `position` is the index of the
+/// element in a tensor that has only the first `axes` axes of `shape`.
 template <typename... Steps>
 inline std::array<int64_t, sizeof...(Steps)> offsetsAt(int64_t position, const Shape& shape, int64_t axes,
                                                        const Steps&... steps) {
@@ -100,8 +100,8 @@ void parallel(int64_t count, int64_t grain, const Body& body) {
     checkTime();
 }
 
-/// Computes C = A B. If `threads` is false, uses only the calling thread. C is incomplete if the deadline
-/// passes.
+/// Computes C = A B for A [m, k] and B [k, n]. If `threads` is false, uses only the calling thread. If the
+/// deadline passes, C is incomplete.
 void gemm(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c,
           const Deadline& deadline = Deadline(), bool threads = true);
 

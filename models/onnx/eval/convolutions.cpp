@@ -11,7 +11,7 @@ int64_t reachOf(int64_t kernel, int64_t dilation) {
     return checkedSum<int64_t>(checkedProduct<int64_t>(kernel - 1, dilation), 1);
 }
 
-// The windows of input pixels from which results are computed; not windows of tokens.
+// The sizes and steps of the windows of input pixels from which output pixels are computed.
 struct Window {
     int64_t kernel[2], stride[2] = {1, 1}, dilation[2] = {1, 1}, before[2] = {0, 0}, after[2] = {0, 0};
     int64_t in[2], out[2];
@@ -58,7 +58,7 @@ Window windowOf(Call& c, const Shape& image, const List<int64_t>& kernel) {
 }
 
 // Calls visit(element, source) for each element of the matrix [channels * kernel, output pixels], whose
-// columns are windows. `source`: a pixel of the image, or -1 for padding.
+// columns are windows. `source` is the index of a pixel, or -1 for padding.
 template <typename Visit>
 void overWindows(const Window& w, int64_t channels, const Visit& visit) {
     const int64_t area = checkedProduct<int64_t>(w.kernel[0], w.kernel[1]);
@@ -91,13 +91,13 @@ void addBias(Call& c, Tensor& y) {
     }
 }
 
-// Along an axis, returns the number of windows whose kernel element k is in front of this pixel.
+// Returns how many windows along an axis have their kernel element k in front of the pixel.
 int64_t windowsBefore(const Window& w, int axis, int64_t k, int64_t pixel) {
     const int64_t reach = pixel + w.before[axis] - k * w.dilation[axis];
     return reach <= 0 ? 0 : std::min(w.out[axis], (reach - 1) / w.stride[axis] + 1);
 }
 
-// Computes a channel of the result: convolves the input channels of its group, and adds the sums to `to`.
+// Computes a channel of the result: convolves the input channels of its group, and adds the result to `to`.
 void addWeighted(const Window& w, int64_t channels, const float* from, const float* weight, float* to,
                  const Deadline& deadline) {
     for (int64_t row = 0; row < channels * w.kernel[0] * w.kernel[1] && !deadline.isOver(); ++row) {
@@ -129,7 +129,7 @@ void conv(Call& c) {
     const int64_t depth = checkedProduct<int64_t>(ins, w.kernel[0], w.kernel[1]),
                   pixels = checkedProduct<int64_t>(w.out[0], w.out[1]),
                   size = checkedProduct<int64_t>(ins, w.in[0], w.in[1]), rows = outs / groups;
-    constexpr int64_t kFewRows = 4;  // with fewer rows, direct products are faster than a matrix of columns
+    constexpr int64_t kFewRows = 4;  // with fewer rows, addWeighted() is faster than gemm()
     if (rows < kFewRows) {
         const Deadline deadline;
         parallel(y.size() > 0 ? x.shape()[0] * outs : 0, 1, [&](int64_t begin, int64_t end) {
@@ -152,8 +152,8 @@ void conv(Call& c) {
     addBias(c, y);
 }
 
-// Returns the window of the convolution that the node transposes: `in` is the size of the node's result,
-// `out` the size of the node's operand.
+// Returns the window of the convolution that the node transposes. `in` is the size of the node's result,
+// `out` is the size of its operand.
 Window transposedWindow(Call& c, const Shape& x, const Shape& weight) {
     Window w;
     int64_t extra[2] = {0, 0};

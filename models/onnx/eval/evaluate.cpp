@@ -48,8 +48,8 @@ bool isQuantised(const std::string& op) {
     return false;
 }
 
-// Whether the shapes of the outputs can be inferred even if the shape of this input cannot. The input may
-// belong to the branch that a Select does not take, or be the rows that a ScatterND writes.
+// Returns whether the shapes of the outputs can be inferred even if the shape of this input cannot. Such an
+// input belongs to the branch that a Select does not take, or contains the rows that a ScatterND writes.
 bool shapeFollows(const Node& node, int input) {
     return node.op == "Select" || (node.is("ScatterND") && input != node.inputs[0]);
 }

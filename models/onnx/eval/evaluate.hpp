@@ -1,5 +1,5 @@
-// The evaluation of a graph, node by node. It verifies converted models, and finds the shapes and constants
-// that follow from an input size.
+// Functions that evaluate a graph node by node, to verify converted models, and to find the shapes and
+// constants that follow from an input size.
 #pragma once
 
 #include <map>
@@ -12,11 +12,11 @@ namespace mpm::models {
 /// Refusal that names the node that fails.
 List<Tensor> evaluate(const Graph& graph, const List<Tensor>& inputs);
 
-/// The values of a graph for inputs of given shapes: the shape of each value, and the data if shapes and
-/// constants determine them. A value that cannot be inferred is of Type::None and has a reason in `problems`.
+/// The values of a graph for inputs of given shapes. Each value has a shape, and has data if shapes and
+/// constants determine the data. A value that cannot be inferred has Type::None and a reason in `problems`.
 struct Inferred {
     List<Tensor> values;
-    std::map<int, std::string> problems;  ///< by value
+    std::map<int, std::string> problems;  ///< reasons; the key is the value
 };
 Inferred infer(const Graph& graph, const List<Tensor>& inputs);
 
@@ -31,7 +31,6 @@ int64_t peakBytes(const Graph& graph, const Inferred& inferred);
 /// Returns advice about an unsupported operator, such as ": convert the original export"; may be empty.
 std::string adviceFor(const Node& node);
 
-/// Returns the outputs of a node for these inputs.
 List<Tensor> evaluateNode(const Graph& graph, const Node& node, const List<Tensor>& inputs);
 
 }  // namespace mpm::models

@@ -30,7 +30,7 @@ using Doubles = AsMany<Floats, Doubles4, Doubles8, Doubles16>;
 // Replaces x by exp(x). No value may be above 0.
 template <typename Floats>
 [[gnu::always_inline]] inline void exponential(Floats& x) {
-    constexpr float kRound = 12582912;  // 1.5 * 2^23: adding this leaves the rounded number in the low bits
+    constexpr float kRound = 12582912;  // 1.5 * 2^23: adding it rounds to an integer, in the low bits
     const Floats rounded = x * 1.44269504f + kRound, power = rounded - kRound;
     const Floats rest = (x - power * 0.693359375f) + power * 2.12194440e-4f;
     Floats y = rest * 1.9875691500e-4f + 1.3981999507e-3f;
@@ -39,7 +39,7 @@ template <typename Floats>
     y = y * rest * rest + rest + 1;
     Bits<Floats> bits;
     std::memcpy(&bits, &rounded, sizeof(bits));
-    bits = (bits << 23) + 0x3f800000;  // 2 to the power of the rounded number
+    bits = (bits << 23) + 0x3f800000;  // 2^rounded
     Floats scale;
     std::memcpy(&scale, &bits, sizeof(scale));
     const Floats zero{};
@@ -47,7 +47,7 @@ template <typename Floats>
 }
 
 // Replaces x by erf(x). If |x| < 1, erf(x) is x + x * p(x^2), else 1 - exp(-q(|x|)) with the sign of x. Both
-// polynomials have the smallest maximum error of their degree. From |x| = 4 on, the result is 1 in f32.
+// polynomials have the smallest maximum error of their degree. If |x| >= 4, |erf(x)| is 1 in f32.
 template <typename Floats>
 [[gnu::always_inline]] inline void errorFunction(Floats& x) {
     const Floats zero{}, four = zero + 4, one = zero + 1;

@@ -1,4 +1,4 @@
-// Functions that compute many values at once, in vectors as wide as the processor's.
+// Functions that compute many values at once, with the widest vectors of the processor.
 #pragma once
 
 #include <cstdint>

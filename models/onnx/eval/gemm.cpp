@@ -13,8 +13,8 @@ constexpr int kRows = 6;
 constexpr int kColumns = 32;
 constexpr int64_t kDepth = 512;  // a panel of kDepth x kColumns stays in the second-level cache
 
-// Computes c (kRows x kColumns) += a (kRows x k, rows `lda` apart) * panel (k x kColumns), two vectors of
-// columns at a time, so that all 6 x 2 sums fit in 16 registers.
+// Adds a product to c (kRows x kColumns): a (kRows x k, rows `lda` floats apart) times panel (k x kColumns).
+// Computes two vectors of columns at a time, so that all 6 x 2 sums fit in 16 registers.
 template <typename Floats>
 [[gnu::always_inline]] inline void multiply(int64_t k, const float* a, int64_t lda, const float* panel,
                                             float* c) {
@@ -81,7 +81,7 @@ std::vector<float> pack(int64_t n, int64_t k, const float* b) {
 void rows(int64_t begin, int64_t end, int64_t m, int64_t n, int64_t k, const float* a, const float* packed,
           float* c, const Deadline& deadline) {
     static const Tile tile = fastestTile();
-    float sum[kRows * kColumns];  // fits: both are small constants
+    float sum[kRows * kColumns];  // fits: both factors are small constants
     std::vector<float> last(kRows * k, 0.f);
     for (int64_t first = 0; first < n && !deadline.isOver(); first += kColumns) {
         const int64_t width = std::min<int64_t>(kColumns, n - first);

@@ -43,7 +43,7 @@ void gather(Call& c) {
     });
 }
 
-// Returns the flat index, in a tensor of this shape, of the element that entry k of `indices` picks.
+// Entry k of `indices` picks an element of a tensor of this shape. Returns the flat index of this element.
 int64_t elementAt(const Tensor& indices, int64_t k, int axis, const Shape& shape,
                   const List<int64_t>& steps) {
     int64_t rest = k, position = 0;
@@ -201,7 +201,7 @@ void argMax(Call& c) {
     }
 }
 
-// Whether value `a` comes before `b`: better values first, NaN after all numbers, equal values by position.
+// Returns whether `a` comes before `b`: better values come first, NaN last, equal values by position.
 bool comesBefore(double a, double b, int64_t atA, int64_t atB, bool largest) {
     if (std::isnan(a) || std::isnan(b)) return std::isnan(a) == std::isnan(b) ? atA < atB : std::isnan(b);
     return a == b ? atA < atB : (a > b) == largest;

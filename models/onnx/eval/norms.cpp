@@ -51,7 +51,7 @@ void softmaxRow(const float* x, float* y, int64_t length, int64_t step, bool log
 
 void softmax(Call& c) {
     const Tensor x = c.input(0);
-    const bool flat = c.opset < 13;  // then a row spans all axes from `axis` to the last
+    const bool flat = c.opset < 13;  // before opset 13, a row spans all axes from `axis` on
     const int axis = c.axis(c.node.getInt("axis", flat ? 1 : -1), x.rank());
     if (!x.known()) return c.shape(0, x.type(), x.shape());
     Tensor& y = c.make(0, x.type(), x.shape());

@@ -1,6 +1,5 @@
 // The operators of domain mpm. Most functions find only shapes, to inspect converted models; OpenCV computes
-// the values. A few functions also compute values, such as those for operators between an encoder and a
-// decoder.
+// the values. A few functions also compute values, for example of operators between an encoder and a decoder.
 #include <algorithm>
 
 #include "models/onnx/eval/call.hpp"

@@ -17,7 +17,7 @@ Tensor batched(const Tensor& a, const Tensor& b, const Shape& shape) {
     const int64_t rows = checkedProduct<int64_t>(count, m);
     if (b.size() == checkedProduct<int64_t>(k, n) && count > 1 &&
         a.size() == checkedProduct<int64_t>(rows, k)) {
-        gemm(rows, n, k, a.f(), b.f(), y.writeF());  // all b are equal, so a single product is enough
+        gemm(rows, n, k, a.f(), b.f(), y.writeF());  // a single product is enough, because all b are equal
         return y;
     }
     const auto sa = broadcastStrides(Shape(a.shape().begin(), a.shape().end() - 2), lead);
@@ -69,7 +69,7 @@ Tensor withLastAxesSwapped(const Tensor& x) {
     return y;
 }
 
-// Returns [M, batch..., K] as [batch..., M, K].
+// Returns x, [rows, batch..., columns], as [batch..., rows, columns].
 Tensor withBatchInFront(const Tensor& x) {
     if (x.rank() < 3) return x;
     Shape shape = x.shape();
@@ -191,8 +191,8 @@ Loop loopOver(Equation& equation, const std::string& letters, const Call& c) {
     return loop;
 }
 
-// If the equation multiplies [batch, rows, summed] by [batch, summed, columns], computes products of
-// matrices; else returns nothing. Each of these names may stand for several letters.
+// If the equation multiplies [batch, rows, summed] by [batch, summed, columns], returns the product; else
+// returns nothing. Each of these four names may stand for several letters.
 std::optional<Tensor> asMatrices(Equation& equation, const Call& c, int left) {
     const std::string &a = equation.names[left], &b = equation.names[1 - left], &y = equation.names[2];
     const size_t summed = equation.summed.size();
@@ -211,8 +211,8 @@ std::optional<Tensor> asMatrices(Equation& equation, const Call& c, int left) {
         .reshaped(equation.shapeOf(y));
 }
 
-// Computes an Einsum, which sums over the letters that the result lacks. The loop computes a row of the
-// result at a time, along the last letter.
+// Computes an Einsum, which sums over the letters that the result lacks. Each step of the loop computes a row
+// of the result, along its last letter.
 void einsum(Call& c) {
     Equation equation(c);
     const Shape shape = equation.shapeOf(equation.names[2]);
@@ -234,7 +234,7 @@ void einsum(Call& c) {
     const float *a = c.in[0].f(), *b = c.in[1].f();
     float* results = y.writeF();
     const Deadline deadline;
-    constexpr int64_t kUnchecked = 1 << 22;  // products between two checks of the time
+    constexpr int64_t kUnchecked = 1 << 22;  // products between two checks of the time limit
     parallel(y.size() / width, std::max<int64_t>(1, (1 << 15) / work), [&](int64_t begin, int64_t end) {
         int64_t left = 0;
         for (int64_t k = begin; k < end; ++k) {

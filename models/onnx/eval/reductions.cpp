@@ -10,7 +10,7 @@ struct Reduction {
     Shape shape;                // shape of the operator's result
     List<int64_t> keptStrides;  // step in the result along each axis of the input; 0 along reduced axes
     Shape kept;                 // shape of the input, with 1 for each reduced axis
-    int64_t each = 1;           // number of elements in each result
+    int64_t each = 1;           // number of input elements for each result
 };
 
 Reduction plan(Call& c) {
@@ -30,7 +30,7 @@ Reduction plan(Call& c) {
     return r;
 }
 
-/// Returns an operator that reduces in double: add(accumulator, element) for each element, then
+/// Returns an operator that reduces in f64: calls add(accumulator, element) for each element, then
 /// finish(accumulator, number of elements).
 template <typename Add, typename Finish>
 Operator reduce(double start, Add add, Finish finish) {

@@ -9,8 +9,8 @@
 namespace mpm::models {
 namespace {
 
-/// Whether the node is an Upsample, or a Resize before opset 11, which has the inputs and coordinates of
-/// Upsample.
+/// Returns whether the node is an Upsample, or a Resize before opset 11. Both have the same inputs and
+/// coordinates.
 bool isOld(const Call& c) {
     return c.opset < 11 || c.node.op == "Upsample";
 }

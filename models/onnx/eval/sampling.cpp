@@ -1,5 +1,5 @@
-// Operators that sample maps: GridSample, and the mpm operators of converted mask decoders. The code is
-// simple, because its results are the reference for the layers.
+// Operators that sample feature maps: GridSample, and the mpm operators of converted mask decoders. The code
+// is simple, because its results verify the layers that OpenCV runs.
 #include <algorithm>
 #include <cmath>
 
@@ -178,7 +178,7 @@ void deformable(Call& c) {
     });
 }
 
-// Computes mmdeploy's operator: places are fractions of a level, and weights are results of a softmax.
+// Computes mmdeploy's operator: `places` are shares of a level's size, and `weights` come from a softmax.
 void sampledAttention(Call& c) {
     const Tensor value = c.input(0), sizes = c.input(1), places = c.input(3), weights = c.input(4);
     const bool fits = value.rank() == 4 && places.rank() == 6 && places.dim(5) == 2 && sizes.known() &&

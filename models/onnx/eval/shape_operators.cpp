@@ -39,7 +39,7 @@ void range(Call& c) {
     for (int64_t k = 0; k < count; ++k) {
         if (start.isFloat()) {
             y.writeF()[k] = static_cast<float>(start.at(0) + static_cast<double>(k) * delta.at(0));
-        } else {  // unsigned, because integers may wrap around
+        } else {  // unsigned, because signed integers must not overflow
             y.writeI()[k] =
                 static_cast<int64_t>(static_cast<uint64_t>(start.i()[0]) +
                                      static_cast<uint64_t>(k) * static_cast<uint64_t>(delta.i()[0]));

@@ -1,6 +1,6 @@
 // Input sizes, and the shapes of a graph's values for these sizes. If the batch is dynamic, there are shapes
-// for two batch sizes. An axis with two different lengths is a batch axis. A value that differs between the
-// batch sizes must not become a constant.
+// for two batch sizes: an axis whose lengths differ is a batch axis, and a value that differs must not become
+// a constant.
 #pragma once
 
 #include <opencv2/core.hpp>
@@ -17,7 +17,7 @@ List<Tensor> inputsFor(const Graph& graph, const Shape& image);
 std::string problemOf(const Graph& graph, const Inferred& inferred);
 
 struct Binding {
-    List<Tensor> inputs;       ///< shapes of image and other inputs, at the batch used for all computations
+    List<Tensor> inputs;       ///< shapes of the image and other inputs, for the batch of all computations
     List<Tensor> otherInputs;  ///< the same shapes with one more image; only if the batch is dynamic
     bool dynamicBatch = false;
     cv::Size size;
@@ -26,7 +26,7 @@ struct Binding {
 };
 
 struct Shapes {
-    Inferred at;     ///< shapes at the batch used for all computations
+    Inferred at;     ///< shapes for the batch of all computations
     Inferred other;  ///< shapes with one more image; only if `dynamic`
     bool dynamic = false;
 

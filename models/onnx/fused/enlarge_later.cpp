@@ -1,4 +1,4 @@
-// The pass enlargeLater(): convolutions multiply the small images, and then enlarge the products.
+// The pass enlargeLater(): convolutions multiply small channels, and then enlarge the products.
 #include <algorithm>
 
 #include "models/onnx/fused/insert.hpp"
@@ -8,8 +8,8 @@
 namespace mpm::models {
 namespace {
 
-// Estimates. With fewer channels or a smaller gain, the enlargement of the products may take more time than
-// the pass saves.
+// Estimated limits. With fewer channels or a smaller gain, the enlargement of the products may take more time
+// than the pass saves.
 constexpr int64_t kLeastChannels = 64, kLeastGain = 3;  // kLeastGain: enlarged pixels for each old pixel
 
 /// A part of a convolution's input channels.
@@ -57,12 +57,12 @@ private:
         return convolution.getString("residual", "none") == "none" ? 1 : 2;
     }
 
-    /// Empty for a value that was added after the shapes were inferred.
+    /// Returns the shape; empty if the value was added after the shapes were inferred.
     Shape shapeOf(int value) const {
         return value < static_cast<int>(m_shapes.at.values.size()) ? m_shapes.of(value) : Shape{};
     }
 
-    /// Returns the MpmResize of `value` if the convolution should come before this MpmResize; else null.
+    /// Returns the MpmResize that gives `value` if a convolution should precede this MpmResize; else null.
     const Node* enlarging(int value, int64_t channels) const {
         const Node* node = m_graph.nodeOf(value);
         if (!node || node->domain != "mpm" || node->op != "MpmResize" || node->has("crop") ||
@@ -95,8 +95,8 @@ private:
     }
 
     // Each enlarged part of the input gets a new convolution. The old convolution keeps the bias, the
-    // activation and the other parts. Its new residual is the sum of the old residual and the new results. If
-    // all parts are enlarged, the convolution keeps the last part.
+    // activation and the other parts; it adds the old residual and the results of the new convolutions. If
+    // all parts are enlarged, the old convolution keeps the last part.
     void split(Node& convolution, const List<Part>& parts) {
         List<Part> plain, enlarged;
         for (const Part& part : parts)

@@ -11,7 +11,7 @@ void fuse(State& state, const Merging& merging) {
 }
 
 void finishFused(State& state) {
-    constexpr int kOpset = 13;  // read by OpenCV 4.6 and later
+    constexpr int kOpset = 13;  // OpenCV 4.6 and later can read this opset
     fusePatchProjections(state);
     declarePorts(state.graph, state.shapes, state.binding);
     pickRows(state);

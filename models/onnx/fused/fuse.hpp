@@ -9,14 +9,15 @@ namespace mpm::models {
 /// express an encoder.
 void fuse(State& state, const Merging& merging);
 
-/// Adapts the model to the input size of `to`. Must be called after fuse(). Resizes position embeddings:
-/// bilinear as in Segmenter if each pixel gets scores, else bicubic with antialiasing as in timm. Recomputes
-/// rotary tables that follow a known formula, and changes constants that contain the size. Adds assumptions
-/// to `notes`. Throws Refusal if a node cannot be adapted.
+/// Adapts the model to the input size of `to`. Must be called after fuse(). Resizes position embeddings with
+/// the Resize of the export. If no Resize is known, resizes bilinearly as in Segmenter if each pixel gets
+/// scores, else bicubically with antialiasing as in timm. Recomputes rotary tables that follow a known
+/// formula, and changes constants that contain the size. Adds assumptions to `notes`. Throws Refusal if a
+/// node cannot be adapted.
 void changeImageSize(State& state, const Binding& to, std::vector<std::string>& notes);
 
-/// Must be called last. Declares inputs and outputs, and writes all other nodes as operators of OpenCV 4.6 or
-/// domain mpm. If an operator has no equivalent, throws Refusal, which names the node.
+/// Must be called last. Declares inputs and outputs, and writes all nodes as operators of OpenCV 4.6 or
+/// domain mpm. If an operator has no equivalent, throws a Refusal that names the node.
 void finishFused(State& state);
 
 /// Changes the merging of a model of the form `fused`. Must be called instead of the functions above.

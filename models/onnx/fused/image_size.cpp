@@ -130,8 +130,8 @@ private:
                            [this](int64_t d) { return d == m_from.count() && d > 1; });
     }
 
-    // `tokens` is a segment's output or a Slice of it. Returns how many rows of `tokens` are in front of the
-    // image tokens, and how many are behind.
+    // Returns how many rows of `tokens` are in front of the image tokens and behind them. If `tokens` is
+    // neither an MpmEncoder's output nor a Slice of such an output, returns {0, 0}.
     std::pair<int64_t, int64_t> othersIn(int tokens) const {
         const Node* node = m_graph.nodeOf(tokens);
         int64_t skipped = 0;
@@ -181,8 +181,8 @@ private:
         return resizedPositions(image, m_from, m_grid, !segments());
     }
 
-    // Adds a note that positions are interpolated. If the file shows that the exporter also interpolated
-    // them, the note says so; else the note says that the exporter may have interpolated them.
+    // Adds a note that positions are interpolated. The note also says whether the exporter certainly or only
+    // perhaps interpolated the positions before.
     void noteInterpolation(const Tensor& image) {
         bool varies = false;
         for (int64_t k = image.dim(1); k < image.size(); ++k)
@@ -200,8 +200,8 @@ private:
             m_notes.push_back(note);
     }
 
-    // Adapts a table if the node reads more or fewer rows than there are patches. The rows that the node
-    // reads must all be equal. The new table has a copy of such a row for each token.
+    // Adapts the table of a node that reads more or fewer rows than there are patches. All rows that the node
+    // reads must be equal. The new table has a copy of this row for each token.
     void patchConstantRows(Node& node, const Tensor& table) {
         const Shape& shape = newShape(node.inputs[0]);
         const int64_t first = node.getInt("first", 0), width = table.dim(1), before = rowsRead(node),
@@ -225,7 +225,7 @@ private:
         if (node.has("patches")) node.set("patches", now);
     }
 
-    // Whether output 0 has scores for every pixel.
+    // Returns whether output 0 has scores for every pixel.
     bool segments() const {
         const Shape& out = m_old.of(m_graph.outputs[0].value);
         return out.size() == 4 && out[2] == m_fromSize.height && out[3] == m_fromSize.width;
@@ -336,8 +336,8 @@ private:
             m_graph.addConstant("scales", Tensor::floats({static_cast<int64_t>(scales.size())}, scales));
     }
 
-    // Whether the index `place` is certainly behind the patches. Returns false if all elements in front of
-    // `place` may be special tokens, or if the elements from `place` on may be the patches.
+    // Returns whether the index `place` is certainly behind the patches. Returns false if all elements in
+    // front of `place` may be special tokens, or if the elements from `place` on may be the patches.
     bool isBehindPatches(int64_t place, int64_t extent) const {
         int64_t before = 0;
         for (const Node& node : m_graph.nodes)

@@ -16,20 +16,20 @@ namespace mpm::models {
 /// MpmEncoder cannot express an encoder.
 void insertEncoders(State& state, const Merging& merging);
 
-/// Writes MpmEmbed operators in place of the nodes that turn patches into rows, put special tokens in front
-/// and add position embeddings.
+/// Replaces nodes by MpmEmbed operators. An MpmEmbed turns patches into rows, puts special tokens in front of
+/// the rows, and adds position embeddings.
 void insertEmbeddings(State& state);
 
-/// Replaces each gather with computed indices by an MpmGatherRows.
+/// If the indices of a gather are computed, replaces the gather by an MpmGatherRows.
 void pickRows(State& state);
 
-/// Moves each convolution over patches that do not overlap into the MpmEmbed that reads the result.
+/// Moves each convolution whose patches do not overlap into the MpmEmbed that reads the convolution's result.
 void fusePatchProjections(State& state);
 
 /// Connects the MpmEncoder of an encoder with windows. Returns the operator's input tokens. `outputs`: the
-/// operator's output for each tap. If a value of the export has the image tokens of a tap in raster order,
-/// replaces the value by this output. If a node needs the tokens in the order of the export, adds nodes
-/// that restore this order, or throws Refusal if this is impossible.
+/// operator's output for each tap. If a value of the export contains a tap's image tokens in raster order,
+/// the tap's output replaces the value. If a node needs the tokens in the export's order, adds nodes that
+/// restore the order. If the order cannot be restored, throws Refusal.
 int connectWindows(State& state, const EncoderSpec& encoder, const List<int>& outputs);
 
 struct PatchGrid {
@@ -43,19 +43,19 @@ struct ResizedRope {
 };
 
 /// Computes rotary tables for the grid `to`. `rope` has the tables [heads or 1, rows, head size] of the grid
-/// `from`. Keeps rows of angle 0 before and after the rows of image tokens. Throws Refusal if no known
-/// formula gives `rope` (to about 1e-5, or the rounding of f16). Formulas that all give `rope` may give
-/// different tables for `to`. If only the scale of patch centres differs between these formulas, returns a
-/// note, else throws Refusal.
+/// `from`. Keeps rows of angle 0 in front of and behind the rows of image tokens. Throws Refusal if no known
+/// formula gives `rope` (within about 1e-5, or within the rounding of f16). Several formulas may give `rope`,
+/// but different tables for `to`. If only the scale of patch centres differs between these formulas, returns
+/// a note. Otherwise throws Refusal.
 ResizedRope resizedRope(const Rope& rope, const PatchGrid& from, const PatchGrid& to);
 
-/// `rows`: the position embeddings [patches, width] of the grid `from`. If a Resize of the export gave
-/// `rows`, perhaps with a number added to each column, computes the rows for the grid `to` in the same way;
-/// else returns nothing.
+/// Computes position embeddings for the grid `to` with the Resize of the export that gave `rows`, the
+/// position embeddings [patches, width] of the grid `from`. After the Resize, the export may have added a
+/// number to each column. Returns nothing if no Resize gave `rows`.
 std::optional<Tensor> ownPositions(const List<ResizedTable>& tables, const Tensor& rows,
                                    const PatchGrid& from, const PatchGrid& to);
 
-/// Indices of the outputs that have masks and classes of queries (MaskFormer, EoMT).
+/// Indices of the outputs that contain masks and classes of queries (MaskFormer, EoMT).
 struct QueryOutputs {
     size_t masks = 0;    ///< [B, Q, rows, columns]
     size_t classes = 0;  ///< [B, Q, C + 1]
@@ -67,16 +67,16 @@ std::optional<QueryOutputs> queryOutputs(const Graph& graph);
 void outputLabels(Graph& graph);
 
 /// If the scores of output 0 come from masks and classes of queries, replaces the scores by class ids from an
-/// MpmMaskLabels. Checks only the kinds of nodes, because the proof compares the labels.
+/// MpmMaskLabels. Checks only the kinds of nodes, because the Prover later compares the labels.
 bool labelQueryScores(Graph& graph);
 
-/// Replaces the nodes of each GELU (with an Erf or Tanh) by a single Gelu. Recognises a GELU by evaluating
-/// its nodes at some inputs, so the order of nodes does not matter. Must be called before lower().
+/// Replaces the nodes of each GELU (with an Erf or Tanh) by a single Gelu. Evaluates nodes at some inputs to
+/// recognise a GELU, so the order of the nodes does not matter. Must be called before lower().
 void joinActivations(Graph& graph, const Shapes& shapes);
 
 /// In a lowered graph, removes the transposes that put channels last for norms, linear layers and functions.
-/// These operators then work on axis 1. Moves activations into the transposed convolutions in front of them
-/// and, if the graph needs domain version 3, into linear layers.
+/// These operators then work on axis 1. Moves an activation into the transposed convolution in front of it
+/// or, if the graph needs domain version 3, into the linear layer in front of it.
 void joinLayers(Graph& graph);
 
 /// Returns the activation that a layer in front of the node can compute instead; empty if there is none.
@@ -84,17 +84,17 @@ std::string activationOf(const Node& node);
 
 /// In a lowered graph, moves norms, activations and sums into the MpmConv in front of them. If the graph
 /// needs domain version 3, also moves norms and activations into an MpmConvTranspose. If a convolution or
-/// linear layer gives scores, boxes or a selection, sets the layer to f32. In a detector, sets narrow
-/// encoders to f32 if the precision is i8.
+/// linear layer gives scores, boxes or a selection, sets the layer to f32. In a detector, limits int8 in the
+/// encoders.
 void joinConvolutions(Graph& graph);
 
-/// If an MpmResize enlarges channels of a convolution's input, an MpmConv with the attribute `size` reads
-/// these channels before they are enlarged, multiplies them, and enlarges the products. Must be called after
-/// joinConvolutions().
+/// If an MpmResize enlarges channels of a convolution's input, writes an MpmConv with the attribute `size`.
+/// This MpmConv multiplies the channels before the enlargement, and then enlarges the products. Must be
+/// called after joinConvolutions().
 void enlargeLater(Graph& graph, const Shapes& shapes);
 
-/// Writes all nodes as operators of OpenCV 4.6 or domain mpm. If an operator has no equivalent, throws
-/// Refusal, which names the node.
+/// Writes all nodes as operators of OpenCV 4.6 or domain mpm. If an operator has no equivalent, throws a
+/// Refusal that names the node.
 void lower(State& state);
 
 }  // namespace mpm::models

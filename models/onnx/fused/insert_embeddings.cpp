@@ -9,7 +9,8 @@
 namespace mpm::models {
 namespace {
 
-// out[b, t] = table[t], plus row t - first + skipped of the source if 0 <= t - first < patches
+// In each image, row t of the result is table[t], plus row t - first + skipped of the source if
+// 0 <= t - first < patches.
 struct Embedding {
     int source = kAbsent;
     int64_t first = 0;
@@ -111,7 +112,7 @@ int lastOfChain(const Graph& graph, const Rewriter& rewriter, int value) {
     }
 }
 
-// Whether a convolution multiplies patches without overlap or padding, and a single node reads the result.
+// Returns whether a Conv multiplies patches without overlap or padding, and a single node reads its result.
 bool projectsPatches(const Graph& graph, const Node& node, const Rewriter& rewriter) {
     if (!node.is("Conv") || rewriter.soleUser(node.outputs[0]) == kAbsent) return false;
     const auto isConstant = [&](size_t k) {

@@ -81,10 +81,10 @@ private:
         }
     }
 
-    // Returns the rows of image tokens of a rotary table. Throws Refusal if a value of another row is not
-    // `identity`, which does not rotate: an MpmEncoder rotates only image tokens.
+    // Returns the rows of a rotary table that belong to image tokens. An MpmEncoder rotates only these
+    // tokens, so all values of other rows must be `identity`, which does not rotate. If not, throws Refusal.
     Tensor imageTable(const Tensor& table, float identity) const {
-        if (m_encoder.windows.present())  // has only rows of image tokens
+        if (m_encoder.windows.present())  // the table has only rows of image tokens
             return table.dim(0) == 1 ? table.reshaped({table.dim(1), table.dim(2)}) : table;
         const int64_t heads = table.dim(0), tokens = table.dim(1), size = table.dim(2),
                       first = m_encoder.special, image = m_encoder.imageTokens();
@@ -148,8 +148,8 @@ private:
         if (merging.method != "mpm") m_node.set("method", merging.method);
     }
 
-    // Adds the attributes that need domain version 2, but only if the encoder uses them, so that other files
-    // need only version 1.
+    // Adds the attributes that need domain version 2, but only if the encoder uses them, so that files
+    // without these attributes need only version 1.
     void addPlace() {
         if (m_encoder.trailing > 0) m_node.set("trailing_tokens", m_encoder.trailing);
         if (m_encoder.givesMap) m_node.set("map_output", 1);
@@ -166,8 +166,8 @@ private:
     std::optional<NormRule> m_inner;  // rule of the norms inside attention and MLP
 };
 
-// Writes the nodes between an MpmEncoder, whose tokens are [B, T, D], and an export with another layout of
-// tokens.
+// Writes nodes that convert between the tokens of an MpmEncoder, [batch, tokens, width], and the export's
+// layout of tokens.
 class Stream {
 public:
     Stream(Graph& graph, const Shapes& shapes, const EncoderSpec& encoder)
@@ -186,7 +186,7 @@ public:
                        m_graph.addValue("tokens"));
     }
 
-    /// Writes nodes that compute `value` from an output of the operator. Returns this output.
+    /// Returns an output for the operator, and writes the nodes that compute `value` from this output.
     int leave(int value) {
         if (plain()) return value;
         const int inside = m_graph.addValue("tokens.restored");

@@ -146,8 +146,8 @@ public:
     }
 
 private:
-    static constexpr int64_t kLeast = 1 << 10;  // smaller values are copied in microseconds
-    static constexpr int64_t kMostEntries = 4;  // of the last axis: with more entries, a Slice is faster
+    static constexpr int64_t kLeast = 1 << 10;  // elements; OpenCV copies smaller values in microseconds
+    static constexpr int64_t kMostEntries = 4;  // of the last axis; with more entries, a Slice is faster
 
     // Returns the sizes that a Reshape gives to the value; empty if they are unknown or the value is small.
     List<int64_t> sizesOf(int value) const {
@@ -156,9 +156,9 @@ private:
         List<int64_t> sizes = m_graph.constant(node->inputs[1]).toInts();
         int64_t elements = 1;
         for (const int64_t size : sizes) {
-            if (size == 0) return {};  // 0 stands for the size of the input
+            if (size == 0) return {};  // 0 copies the input's size, which is unknown here
             if (size > 0 && elements < kLeast)
-                elements *= std::min(size, kLeast);  // fits: below kLeast twice
+                elements *= std::min(size, kLeast);  // fits: both factors are at most kLeast
         }
         return elements < kLeast ? List<int64_t>() : sizes;
     }
@@ -276,7 +276,7 @@ private:
         m_rewriter.refresh();
     }
 
-    // Returns the node that reads the output; null if several nodes do.
+    // Returns the only node that reads the output of `node`; null if there is no such node.
     Node* next(const Node& node) {
         const int user = m_rewriter.soleUser(node.outputs[0]);
         return user == kAbsent ? nullptr : &m_graph.nodes[user];

@@ -71,7 +71,7 @@ private:
         if (!norm.is("BatchNormalization") || !plain || norm.outputs.size() != 1 || norm.inputs.size() != 5)
             return false;
         const Tensor& weight = m_graph.constant(convolution.inputs[1]);
-        const char* const kernel = convolution.has("kernel") ? "kernel" : "window";  // of MpmConvTranspose
+        const char* const kernel = convolution.has("kernel") ? "kernel" : "window";  // MpmConvTranspose only
         const int64_t outs = weight.dim(0) / std::max<int64_t>(1, elementCount(convolution.getInts(kernel))),
                       each = weight.size() / std::max<int64_t>(1, outs);
         for (size_t k = 1; k < 5; ++k)
@@ -106,7 +106,7 @@ private:
         return true;
     }
 
-    // Joins an Add. Its operands have equal shapes, because other sums were lowered to MpmArithmetic.
+    // Joins an Add, whose operands have equal shapes: lower() writes other sums as MpmArithmetic.
     bool joinResidual(Node& convolution, Node& sum) {
         if (!sum.is("Add") || isTransposed(convolution) || !hasResidual(convolution, "none")) return false;
         const int other = Rewriter::otherOperand(sum, convolution.outputs[0]);
@@ -117,8 +117,8 @@ private:
         return true;
     }
 
-    // Sets a convolution or a linear layer to f32 if no layer with weights follows. The results of this layer
-    // are scores, boxes, a selection or masks of queries, and must be precise.
+    // Sets a convolution or a linear layer to f32 if no layer with weights follows. The layer's results must
+    // be precise, because they become scores, boxes, a selection or masks of queries.
     void keepPrecise() {
         OpenValues open({});
         for (const Port& port : m_graph.outputs)

@@ -4,8 +4,8 @@ namespace mpm::models {
 
 namespace {
 
-// If the model pads the image, a Slice crops the resized scores. Makes the resize compute only the part that
-// the Slice keeps.
+// If a Slice crops the resized scores, makes the resize compute only the part that the Slice keeps. Models
+// that pad the image have such a Slice.
 void cropWhileResizing(Graph& graph) {
     const Port& port = graph.outputs[0];
     const List<List<int>> users = graph.users();

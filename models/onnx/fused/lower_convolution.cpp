@@ -8,9 +8,9 @@ namespace mpm::models {
 
 namespace {
 
-// Kinds of convolutions, typical of heads, that MpmConv computes 1.2 to 3 times as fast as OpenCV 4.6 in f32
-// with AVX-512 (bench/conv_bench.cpp, docs/internals/performance.md). OpenCV still computes small
-// convolutions.
+// Kinds of convolutions that MpmConv computes 1.2 to 3 times as fast as OpenCV 4.6 in f32 with AVX-512
+// (bench/conv_bench.cpp, docs/internals/performance.md). OpenCV still computes small convolutions, which have
+// fewer than kLeastProducts multiplications.
 struct OwnKind {
     int64_t kernel, mostStride;
     int64_t leastChannels, leastOuts;  // in each group
@@ -75,8 +75,8 @@ void Lowering::convolution() {
 
 namespace {
 
-// Whether the output is exactly `strides` times as large as the input. A kernel may be larger than the stride
-// if padding removes the excess.
+// Returns whether the output is exactly `strides` times as large as the input. A kernel may be larger than
+// the stride if padding removes the excess.
 bool isUpscaling(const Node& node, const Tensor& weight) {
     const List<int64_t> strides = listOr(node, "strides", {1, 1}), pads = listOr(node, "pads", {0, 0, 0, 0}),
                         dilations = listOr(node, "dilations", {1, 1}),

@@ -9,7 +9,7 @@ namespace mpm::models {
 
 // Writes a slice for each run of adjacent indices, and joins several slices by a Concat.
 void Lowering::emitPicked(int from, int to, int64_t axis, const List<int64_t>& index) {
-    constexpr size_t kMostParts = 64;  // enough to reorder channels, but not for a table of indices
+    constexpr size_t kMostParts = 64;  // enough to reorder channels; a table of indices needs more
     List<int> parts;
     for (size_t first = 0, end = 0; first < index.size(); first = end) {
         for (end = first + 1; end < index.size() && index[end] == index[end - 1] + 1;)
@@ -87,7 +87,7 @@ void Lowering::pick(int64_t axis, int64_t depth, const List<int64_t>& places) {
     reshapeLike(cut, in(0));
 }
 
-// Whether computed indices pick from a constant list of numbers, for example from class ids.
+// Returns whether computed indices pick from a constant list of numbers, for example from class ids.
 bool Lowering::isTable(const Shape& picked) const {
     const Shape& table = shapeOf(in(0));
     return m_graph.isConstant(in(0)) && !m_graph.isConstant(in(1)) && table.size() == 1 && table[0] > 0 &&
@@ -127,7 +127,7 @@ void Lowering::lookUp() {
     if (!isFloat) emit("Cast", "", {shaped}, out()).set("to", 7);
 }
 
-// If k is 1, finds the largest (or smallest) value and its index; else finds the best k values in order.
+// If k is 1, finds the largest (or smallest) value and its index; else the k largest (or smallest) in order.
 void Lowering::topK() {
     const int64_t axis = m_node->axis(-1, shapeOf(in(0)).size());
     const bool largest = m_node->getInt("largest", 1) != 0;

@@ -219,8 +219,8 @@ void Lowering::choose() {
     compute("max", first, second, out());
 }
 
-// Computes x * condition + y * (1 - condition). If x or y is a constant, sets to 0 each element that the
-// condition does not choose.
+// Computes x * condition + y * (1 - condition). If x or y is a constant, sets the elements that the condition
+// does not choose to 0.
 void Lowering::where() {
     const int condition = oneImage(in(0));
     if (!m_graph.isConstant(condition)) return choose();
@@ -277,7 +277,7 @@ void Lowering::takeSizesAsFloats() {
     for (Port& port : m_graph.inputs) {
         if (port.type != Type::Int) continue;
         const int given = m_graph.addValue(m_graph.values[port.value].name);
-        m_graph.add("Cast", {given}, port.value, "mpm.internal").set("to", 1);  // lower() keeps this domain
+        m_graph.add("Cast", {given}, port.value, "mpm.internal").set("to", 1);  // lower() keeps the node
         port.value = given;
     }
 }

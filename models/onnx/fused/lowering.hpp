@@ -18,15 +18,15 @@ private:
     using Method = void (Lowering::*)();
 
     static const std::map<std::string, Method>& methods();
-    // Removes all nodes, and calls `write` for each. `write` must add the nodes that replace m_node.
+    // Removes all nodes, and calls `write` for each node. `write` must add the nodes that replace m_node.
     void rewrite(Method write);
     void lowerNode();
 
-    // Whether the values of all outputs are known from the shapes. If so, the node is not written, because
-    // other nodes use the known values.
+    // Returns whether the values of all outputs are known from the shapes. If so, the node is not written,
+    // because other nodes use the known values.
     bool followsFromShapes() const;
 
-    // Throws Refusal if a node reads a value that no written node gives.
+    // Throws Refusal if a node reads a value that no other node computes.
     void checkComplete() const;
     [[noreturn]] void fail(const std::string& reason) const;
     int in(size_t k) const { return m_node->inputs[k]; }
@@ -55,13 +55,13 @@ private:
     void arithmetic();
     void emitArithmetic(int a, int b, bool reversed);  ///< `reversed`: b is the left operand
 
-    // Returns the constant with at least max(`rank`, 2) axes, by adding leading axes of size 1: OpenCV 4.x
-    // would turn a vector into a column.
+    // Adds leading axes of size 1 to a constant, up to max(`rank`, 2) axes, because OpenCV 4.x would turn a
+    // vector into a column.
     int ranked(int constant, size_t rank);
     void function();
     void linear() { emit("MpmLinear", "mpm", m_node->inputs, out()); }
     void layerNorm();
-    // Whether a transpose keeps the order of elements, because only axes of size 1 move.
+    // Returns whether a transpose keeps the order of elements, because only axes of size 1 move.
     bool keepsElements(const List<int64_t>& order) const;
     void transpose();
     // In a lowered graph, replaces a Transpose by an MpmTranspose or a Reshape.
@@ -100,27 +100,26 @@ private:
     void concat();
     // Computes a / b, rounded towards zero; if the node is a Mod, computes the remainder.
     void integerQuotient(int a, int b);
-    /// Writes an MpmArithmetic to `output`, or to a new value, named after the node's output.
+    /// Writes an MpmArithmetic with the result `output`, or a new value named after the node's output.
     Node& compute(const std::string& operation, int a, int b, int output);
     int compute(const std::string& operation, int a, int b, const char* part);
     int apply(const std::string& function, int a, int output);  ///< returns `output`
-    int fresh(const char* part);  ///< adds a value, named after the node's output
+    int fresh(const char* part);  ///< adds a value named after the node's output
 
-    // Convert the graph's integer inputs and outputs: in a graph that selects by score, computed integers are
-    // f32.
+    // Convert the graph's integer inputs and outputs, because computed integers are f32 if m_selects is true.
     void takeSizesAsFloats();
     void giveIntegers();
 
     // Broadcasts the input by adding zeros of the output's shape.
     void expand();
-    // Returns zeros. Their shape has the batch size at `axis`, and 1 at the other `rank` - 1 axes. Computes
-    // them from a pixel of each image times 0, so their number follows a dynamic batch.
+    // Returns zeros of a shape with the batch size at `axis` and 1 at the other `rank` - 1 axes. Multiplies a
+    // pixel of each image by 0, so that the number of zeros follows a dynamic batch.
     int batchOfZeros(size_t axis, size_t rank);
     void softmax();
     void resize();
     void gridSample();
     void convolution();
-    /// Whether an MpmConv is faster than OpenCV's convolution.
+    /// Returns whether an MpmConv is faster than OpenCV's convolution.
     bool takesOwnConvolution(const Tensor& weight) const;
     void ownConvolution();
     List<int> convolved(int weight) const;

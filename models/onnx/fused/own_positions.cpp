@@ -45,7 +45,7 @@ List<float> shiftOf(const List<float>& found, const List<float>& rows, int64_t w
 }
 
 // Returns the inputs of the table's Resize for the grid `to`. A Resize with scales rounds extent * scale down
-// to the new size. With the changed scale, the product has the same fraction as with the export's scale.
+// to the new size. The changed scale keeps the fraction that extent * scale has in the export.
 List<Tensor> inputsFor(const ResizedTable& table, const TableAxes& axes, const PatchGrid& to) {
     List<Tensor> inputs = table.inputs;
     const Shape &in = inputs[0].shape(), &out = table.result.shape();

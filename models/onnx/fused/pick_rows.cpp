@@ -11,7 +11,7 @@
 namespace mpm::models {
 namespace {
 
-// The indices of a gather. Nodes may have repeated and reshaped them.
+// The indices of a gather. Nodes may have repeated and reshaped the indices.
 struct Index {
     int root = kAbsent;  // the value that contains each index once
     Tensor spread;       // for each index of the gather, the position in the root
@@ -55,7 +55,7 @@ private:
         return n == kAbsent ? nullptr : &(*m_old)[n];
     }
 
-    // Goes back to the root, through nodes that only repeat or reshape indices.
+    // Goes back from the indices `value` to the root, through nodes that only repeat or reshape indices.
     Index indexOf(int value) const {
         List<const Node*> chain;
         Index index{value, {}};
@@ -83,8 +83,8 @@ private:
         return index;
     }
 
-    // Returns for each axis whether the positions in `spread` vary along it. Along the varying axes, the
-    // positions must count up from 0, fastest along `axis`; if they do not, returns an empty list.
+    // For each axis, returns whether the positions in `spread` vary along the axis. Along the varying axes,
+    // the positions must count up from 0, fastest along `axis`. If they do not, returns an empty list.
     static List<char> varyingAxes(const Tensor& spread, int64_t axis) {
         const Shape& shape = spread.shape();
         List<char> varies(shape.size(), 0);
@@ -142,7 +142,7 @@ private:
         return true;
     }
 
-    // The indices are places in each image, [batch, picked, 1], or pairs of image number and place.
+    // The indices are places in each image, [batch, picked, 1], or pairs of an image number and a place.
     bool gatherND(const Node& node) {
         const Shape &data = shapeOf(node.inputs[0]), &index = shapeOf(node.inputs[1]);
         const bool pairs = node.getInt("batch_dims", 0) == 0;
@@ -159,7 +159,7 @@ private:
         return true;
     }
 
-    // Whether the value is 0 for each place of the first image, 1 for each place of the second, ...
+    // Returns whether the value is 0 for each place of the first image, 1 for the second image, and so on.
     bool numbersImages(int value, int64_t places) const {
         const Tensor& numbers = tensorOf(value);
         if (!numbers.known() || m_shapes.dynamic) return false;

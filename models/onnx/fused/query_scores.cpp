@@ -55,8 +55,8 @@ private:
         return true;
     }
 
-    // Finds the classes. `turned`: the first `count` entries of their softmax [B, Q, count + 1], transposed
-    // to [B, count, Q].
+    // Finds the classes. `turned` has the first `count` entries of their softmax [B, Q, count + 1],
+    // transposed to [B, count, Q].
     bool findClasses(const Node* turned, int64_t count) {
         const Node* cut = is(turned, "Transpose") || is(turned, "MpmTranspose") ? before(turned, 0) : nullptr;
         if (!is(cut, "Slice") || turned->getInts("perm") != List<int64_t>{0, 2, 1}) return false;

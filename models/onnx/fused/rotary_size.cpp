@@ -26,9 +26,9 @@ struct AxisPositions {
     double at(int64_t index) const { return first + step * static_cast<double>(index); }
 };
 
-// A known formula. The angle of a pair of components (RotaryPair) is the token's position along the pair's
-// axis times the pair's frequency. The formula fixes the frequency of the first pair of each axis. The ratio
-// of successive frequencies is constant.
+// A known formula of rotary angles. The angle of a pair of components (RotaryPair) is the token's position
+// along the pair's axis times the pair's frequency. The formula fixes the frequency of the first pair of
+// each axis. The ratio of successive frequencies is constant.
 struct RopeFormula {
     enum class Kind {
         Index,      // i + offset, at every size (Perception Encoder, Llama)
@@ -160,8 +160,8 @@ public:
     }
 
 private:
-    // Whether the values were rounded to f16, which has 11 significant bits. Allows small errors, because the
-    // converter may have divided the rounded values.
+    // Returns whether the values were rounded to f16, which has 11 significant bits. Allows small errors,
+    // because the converter may have divided the rounded values.
     bool isHalfPrecision() const {
         const auto rounded = [](float value) {
             if (value == 0) return true;
@@ -180,7 +180,7 @@ private:
     int64_t length(bool columns) const { return columns ? m_grid.columns : m_grid.rows; }
 
     // Finds the axis along which the pair's angle changes more, and the mean step there. If the angle changes
-    // along both axes, no formula will give the table.
+    // along both axes, no formula gives the table.
     void measure(RotaryPair& pair) const {
         double change[2] = {0, 0};
         for (bool columns : {false, true}) {
@@ -204,7 +204,7 @@ private:
         return pairs;
     }
 
-    // Whether the first pair of each axis has the formula's step, apart from whole turns.
+    // Returns whether the first pair of each axis has the formula's step, plus or minus whole turns.
     bool starts(const RopeFormula& formula) const {
         for (bool columns : {false, true}) {
             const List<size_t> pairs = axis(0, columns);
@@ -215,10 +215,10 @@ private:
         return true;
     }
 
-    // Finds the frequencies of an axis, or returns false if the steps do not fit. The formula gives the first
-    // frequency. The last pair's step is below half a turn and gives the last frequency. Both give the ratio
-    // of successive frequencies, up to a rounding of the base to bf16. Measured steps lack whole turns; the
-    // ratio gives the number of turns.
+    // Finds the frequencies of an axis, or returns false if the steps do not fit. The formula gives the
+    // first frequency. The last pair's step is below half a turn and gives the last frequency. The first and
+    // the last frequency give the ratio of successive frequencies, with a small error if the base was
+    // rounded to bf16. Measured steps lack whole turns; the ratio gives the number of turns.
     bool fitAxis(const RopeFormula& formula, const List<size_t>& pairs, List<double>& measured,
                  List<double>& round) const {
         if (pairs.empty()) return false;
@@ -312,8 +312,7 @@ bool sameAngles(const Rope& a, const Rope& b) {
     return true;
 }
 
-// Returns the tables' rows of image tokens, computed for the grid `to`; nothing if no known formula gives
-// `rope`.
+// Computes the rows of image tokens for the grid `to`. Returns nothing if no known formula gives `rope`.
 std::optional<ResizedRope> resizedImage(const Rope& rope, const PatchGrid& from, const PatchGrid& to) {
     const RopeReader reader(rope, from);
     std::optional<RopeFormula> chosen;
@@ -341,7 +340,7 @@ std::optional<ResizedRope> resizedImage(const Rope& rope, const PatchGrid& from,
     return result;
 }
 
-// Returns `count` rows of every head, from row `first` on. Adds `front` and `back` rows of the value `edge`.
+// Returns `count` rows of every head from row `first` on, between `front` and `back` rows of value `edge`.
 Tensor rowsOf(const Tensor& table, int64_t first, int64_t count, int64_t front, int64_t back, float edge) {
     const int64_t size = table.dim(2), rows = front + count + back;
     Tensor result = Tensor::floats({table.dim(0), rows, size}, edge);

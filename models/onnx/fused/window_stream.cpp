@@ -71,11 +71,11 @@ private:
     enum class Order { Other, ChannelsLast, ChannelsFirst };
 
     int add(const char* op, const List<int>& inputs, int to) {
-        m_graph.add(op, inputs, to, "mpm.internal");  // lower() keeps this domain
+        m_graph.add(op, inputs, to, "mpm.internal");  // lower() keeps nodes of this domain
         return to;
     }
 
-    // Axis 0 must be the batch or a multiple of it: if the batch is dynamic, the size of axis 0 becomes -1.
+    // Axis 0 must be the batch or a multiple of it. If the batch is dynamic, the size of axis 0 becomes -1.
     int reshape(int from, const Shape& shape, int to) {
         List<int64_t> sizes(shape.begin(), shape.end());
         if (m_shapes.dynamic) sizes[0] = -1;
@@ -142,7 +142,7 @@ private:
         return true;
     }
 
-    // Whether the tap's rows are ordered by window, each window with its special tokens in front.
+    // Returns whether the tap's rows are ordered by window, each window with its special tokens in front.
     bool isByWindow() const {
         const int64_t window = elementCount({m_windows.rows, m_windows.columns}),
                       each = window + m_windows.special;
@@ -203,7 +203,7 @@ private:
     const Shapes& m_shapes;
     const EncoderSpec& m_encoder;
     const Windows& m_windows;
-    std::map<int, int> m_imageRows;  // results of imageRows(), by argument
+    std::map<int, int> m_imageRows;  // results of imageRows() by `tokens`
 };
 
 }  // namespace

@@ -103,7 +103,7 @@ std::string sha256OfFile(const std::string& path) {
     std::vector<char> chunk(1 << 20);
     while (file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())), file.gcount() > 0)
         digest.add(chunk.data(), static_cast<std::size_t>(file.gcount()));
-    // If only a part of the file could be read, the digest would identify another file.
+    // The digest of only a part of the file would not identify the file.
     if (file.bad()) throw Refusal("'" + path + "' cannot be read to its end");
     return digest.finish();
 }

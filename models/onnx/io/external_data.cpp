@@ -39,7 +39,7 @@ std::int64_t parseCount(const onnx::TensorProto& proto, const std::string& text)
 External externalOf(const onnx::TensorProto& proto) {
     External external;
     for (const auto& entry : proto.external_data()) {
-        // Cuts the path at a zero byte before it is checked, because open() also ends the path there.
+        // Cuts the path at a zero byte, as open() does: the checked path must be the opened path.
         if (entry.key() == "location") external.location = entry.value().substr(0, entry.value().find('\0'));
         if (entry.key() == "offset") external.offset = parseCount(proto, entry.value());
         if (entry.key() == "length") external.length = parseCount(proto, entry.value());
@@ -47,7 +47,7 @@ External externalOf(const onnx::TensorProto& proto) {
     return external;
 }
 
-/// Whether `path` is in `folder` or below it. Both must be canonical.
+/// Returns whether `path` is in `folder` or in a subfolder. Both paths must be canonical.
 bool isInside(const fs::path& path, const fs::path& folder) {
     const auto differ = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
     return differ.first == folder.end() && differ.second != path.end();

@@ -11,8 +11,8 @@ namespace mpm::models {
 /// An open file, which the destructor closes.
 class InputFile {
 public:
-    /// Opens a regular file; follows links. Throws Refusal if that fails, or if the path is a pipe or a
-    /// device.
+    /// Opens a regular file; follows links. Throws Refusal if the file cannot be opened, or if the
+    /// path is a pipe or a device.
     explicit InputFile(const std::string& path);
     ~InputFile();
     InputFile(const InputFile&) = delete;

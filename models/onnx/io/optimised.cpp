@@ -62,7 +62,7 @@ private:
         replaceBy(n, activation, {sum});
     }
 
-    // Inputs: x; a common weight of queries, keys and values; a bias.
+    // The inputs of the node are x, a common weight of queries, keys and values, and a bias.
     void expandAttention(size_t n, const Node& node) {
         const int64_t heads = node.getInt("num_heads", 0);
         const bool others = std::any_of(node.inputs.begin() + std::min<size_t>(node.inputs.size(), 3),
@@ -111,12 +111,12 @@ private:
 
     int ints(const List<int64_t>& values) { return m_graph.addConstant("ints", Tensor::vector(values)); }
 
-    // Inputs: x, skip, weight, bias of the norm, bias of the sum. Outputs: result, mean, deviation, sum.
+    // Inputs of the node: x, skip, the norm's weight, biases. Outputs: result, mean, 1 / deviation, sum.
     void expandSkipNorm(size_t n, const Node& node, NormKind kind, int normBias, int sumBias) {
         const auto isUsed = [&](size_t k) { return k < node.outputs.size() && node.outputs[k] != kAbsent; };
         if (node.input(1) == kAbsent || node.input(2) == kAbsent || isUsed(1) || isUsed(2)) return;
         int x = node.inputs[0], skip = node.inputs[1];
-        if (sumBias != kAbsent) {  // adds the bias to a product if possible, so that a Linear has both
+        if (sumBias != kAbsent) {  // adds the bias to a product if there is one, to make a Linear of both
             if (!isProduct(x) && isProduct(skip)) std::swap(x, skip);
             x = add(n, x, sumBias);
         }

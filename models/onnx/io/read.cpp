@@ -21,7 +21,7 @@
 namespace mpm::models {
 namespace {
 
-constexpr int kDeepest = 16;             // nested functions or branches
+constexpr int kDeepest = 16;             // levels of nested functions and branches
 constexpr int64_t kMostNodes = 250000;   // after inlining; a ViT-g has 5,000
 constexpr int64_t kMostNames = 4000000;  // names that are looked up for nodes, calls and attributes
 
@@ -151,7 +151,7 @@ private:
         return *found;
     }
 
-    // Limits the number of nodes, because functions that call functions can expand a small file without end.
+    // Limits the number of nodes, because functions that call functions can expand a small file greatly.
     void count(const onnx::NodeProto& node) {
         countNames(int64_t{1} + node.input_size() + node.output_size() + node.attribute_size());
         if (++m_visited <= kMostNodes) return;
@@ -208,8 +208,8 @@ private:
         m_graph.nodes.push_back(std::move(node));
     }
 
-    // If `proto` refers to an attribute of `call`, returns that attribute, else `proto`. Returns null if
-    // `call` lacks the attribute: the default of the operator then applies.
+    // If `proto` refers to an attribute of `call`, returns this attribute; else returns `proto`. Returns null
+    // if `call` lacks the attribute: the default of the operator then applies.
     const onnx::AttributeProto* given(const onnx::AttributeProto& proto, const onnx::NodeProto* call) {
         if (proto.ref_attr_name().empty()) return &proto;
         const onnx::AttributeProto* found = nullptr;
@@ -226,7 +226,7 @@ private:
         return found->second;
     }
 
-    // Returns a copy of `node`, a call of `function`. The copy has the default attributes of the function,
+    // Returns a copy of `node`, which calls `function`. The copy has the default attributes of the function,
     // then the attributes of `node`. If two attributes have the same name, the last is used. References to
     // attributes of the outer call are resolved.
     onnx::NodeProto resolved(const onnx::NodeProto& node, const onnx::FunctionProto& function,

@@ -28,8 +28,8 @@ float fromHalf(uint16_t bits) {
     return bits & 0x8000 ? -value : value;
 }
 
-// If `rounded` is a constant of an activation in half precision, returns the exact constant; else `rounded`.
-// OpenCV computes activations with the exact constants, so the evaluation of the export must do the same.
+// If `rounded` is a constant of an activation, rounded to f16, returns the exact constant; else returns
+// `rounded`. OpenCV computes activations with the exact constants, so the evaluation must do the same.
 float exactConstant(float rounded) {
     for (const float exact : {1.41421356f, 0.70710678f, 0.79788456f, 0.044715f, 1.702f}) {
         if (std::abs(rounded - exact) <= exact / 2048) return exact;  // half a unit in the last place of f16
@@ -123,7 +123,7 @@ bool fill(const Field& field, int64_t count, const Elements<To>& to) {
     return true;
 }
 
-// If a TensorProto has no raw bytes, fills the tensor from its typed fields (float_data, int64_data ...).
+// Fills the tensor from typed fields (float_data, int64_data ...). Returns false if the shape does not fit.
 bool fillFromFields(const Proto& proto, Tensor& tensor) {
     const int64_t count = tensor.size();
     switch (proto.data_type()) {

@@ -16,10 +16,10 @@ class ZeroCopyInputStream;
 
 namespace mpm::models {
 
-Type typeOf(int elementType);  ///< of an onnx::TensorProto::DataType; throws Refusal if unsupported
+Type typeOf(int elementType);  ///< takes an onnx::TensorProto::DataType; throws Refusal if unsupported
 
-/// Reads a tensor. With an `owner`, raw data in f32 or int64 remains in the message, and the tensor keeps
-/// `owner` alive; other data is copied. External data must be next to the file `model`.
+/// Reads a tensor. If `owner` is not null, raw data in f32 or int64 remains in the message, and the tensor
+/// keeps `owner` alive. Other data is copied. External data must be next to the file `model`.
 Tensor readTensor(const onnx::TensorProto& proto, const std::shared_ptr<const onnx::ModelProto>& owner,
                   const std::string& model);
 
@@ -33,10 +33,10 @@ void readDefaults(const onnx::FunctionProto& function, onnx::NodeProto& defaults
 
 void writeAttribute(const std::string& name, const Attribute& attribute, onnx::AttributeProto& proto);
 
-/// Defines MpmMerge and MpmRestore by standard operators of opset 18 without Scatter, for a batch of 1.
+/// Defines MpmMerge and MpmRestore, for batch 1, with standard operators of opset 18, but without Scatter.
 void addFunctionBodies(onnx::ModelProto& model);
 
-constexpr int kDeepestMessage = 64;  // nesting of messages
+constexpr int kDeepestMessage = 64;  // maximum nesting of messages
 
 /// Returns an upper bound of the memory of the parsed ModelProto, including the file's bytes. Reads the whole
 /// stream. Throws Refusal if the stream is not a valid message.

@@ -23,10 +23,10 @@ public:
     }
 
 private:
-    static constexpr int64_t kNodeBytes = 800;  // memory of a node and a value
+    static constexpr int64_t kNodeBytes = 800;  // memory of a node and its output
 
-    // Replaces a ConcatFromSequence by a Concat. For torch.stack (`new_axis`), first gives each part a new
-    // axis.
+    // Replaces a ConcatFromSequence by a Concat. If `new_axis` is set (torch.stack), first adds an axis to
+    // each part.
     void join(size_t n) {
         const Node node = m_graph.nodes[n];
         const Node* list = node.inputs.empty() ? nullptr : m_graph.nodeOf(node.inputs[0]);
@@ -73,7 +73,7 @@ private:
         if (!list->is("SplitToSequence") || list->inputs.empty()) return;
         const int source = list->inputs[0];
         const int64_t axis = list->getInt("axis", 0);
-        if (list->input(1) == kAbsent) {  // parts of size 1
+        if (list->input(1) == kAbsent) {  // without sizes, each part has size 1
             pickOne(n, source, index[0], axis, list->getInt("keepdims", 1) != 0);
         } else if (m_graph.isConstant(list->inputs[1])) {
             const Tensor sizes = m_graph.constant(list->inputs[1]);

@@ -10,7 +10,7 @@ namespace mpm::models {
 
 namespace {
 
-// Whether the node is an MpmEmbed whose table is a constant matrix. An MpmEmbed with `patch` keeps all rows.
+// Returns whether the node is an MpmEmbed without `patch` whose table is a constant f32 matrix.
 bool hasTable(const Graph& graph, const Node& node) {
     if (node.domain != "mpm" || node.op != "MpmEmbed" || node.has("patch")) return false;
     const int value = node.input(1);
@@ -21,7 +21,7 @@ bool hasTable(const Graph& graph, const Node& node) {
 }  // namespace
 
 int64_t zeroRows(const Graph& graph, const Node& node) {
-    constexpr int64_t kLeast = 1 << 17;  // least number of zero entries that is worth an attribute
+    constexpr int64_t kLeast = 1 << 17;  // with fewer zeros, an attribute saves too little
     if (!hasTable(graph, node)) return 0;
     const int value = node.input(1);
     const auto reads = [value](const Node& other) {
@@ -34,12 +34,12 @@ int64_t zeroRows(const Graph& graph, const Node& node) {
     while (entries < table.size() && isZero(table.f()[entries]))
         ++entries;
     const int64_t rows = std::min(entries / table.dim(1), table.dim(0) - 1);
-    return rows * table.dim(1) >= kLeast ? rows : 0;  // fits: a part of the table
+    return rows * table.dim(1) >= kLeast ? rows : 0;  // fits: at most table.size()
 }
 
 Tensor withoutRows(const Tensor& table, int64_t rows) {
     const float* const from = table.f().data();
-    const int64_t width = table.dim(1), skipped = rows * width;  // fits: a part of the table
+    const int64_t width = table.dim(1), skipped = rows * width;  // fits: at most table.size()
     return Tensor::floats({table.dim(0) - rows, width}, List<float>(from + skipped, from + table.size()));
 }
 

@@ -8,7 +8,7 @@
 namespace mpm::models {
 namespace {
 
-// Searches only the first three inputs: `map` can only be one of them.
+// Searches only the first three inputs, because `map` is never behind the third input.
 bool takesMap(const Node& encoder) {
     std::istringstream names(encoder.getString("inputs", ""));
     std::string name;
@@ -17,8 +17,8 @@ bool takesMap(const Node& encoder) {
     return false;
 }
 
-// Version 1 is final: kAttributes has all attributes of version 1, so an MpmEncoder or MpmLayerNorm with
-// another attribute needs version 2.
+// kAttributes lists all attributes that MpmEncoder and MpmLayerNorm have in version 1, which is final. A node
+// with any other attribute needs version 2.
 bool isOfVersion2(const Node& node) {
     if (node.domain != "mpm") return false;
     if (isOneOf(node.op, {"MpmConvTranspose", "MpmDeformable", "MpmGridSample", "MpmMaskLabels",

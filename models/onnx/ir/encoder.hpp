@@ -8,13 +8,13 @@
 namespace mpm::models {
 
 struct Dense {
-    Tensor weight;  ///< [K, N], y = x W
-    Tensor bias;    ///< [N], optional
+    Tensor weight;  ///< W of y = x W + b, [inputs, outputs]
+    Tensor bias;    ///< b, [outputs]; optional
     bool present() const { return weight.known(); }
 };
 
-/// Rotary tables, [heads or 1, T, head size], of all T tokens (special tokens have the angle 0). If there are
-/// windows, the tables have only the image tokens.
+/// Tables of a rotary position encoding, [heads or 1, tokens, head size]. Special tokens have the angle 0. If
+/// there are windows, the tables have rows only for image tokens.
 struct Rope {
     Tensor cos;
     Tensor sin;
@@ -32,7 +32,7 @@ struct Rope {
 
 struct Attention {
     Norm norm;
-    Dense qkv;  ///< columns of q, then k, then v; each heads x head size
+    Dense qkv;  ///< columns of q, k and v, in this order; each has heads x head size columns
     Norm qNorm, kNorm;
     Norm inner;  ///< norm before the projection
     Dense proj;
@@ -57,19 +57,19 @@ enum class Layout { BatchFirst, TokensFirst };
 struct Block {
     Attention attention;
     Mlp mlp;
-    int input = -1;   ///< a value of the graph, as are `middle` and `output`
+    int input = -1;   ///< `input`, `middle` and `output` are values of the graph
     int middle = -1;  ///< the block's first sum; if `parallel` is false, the MLP reads this sum
     int output = -1;
-    int mlpBranch = -1;     ///< the MLP's term of the sum, if matchAttention() finds it
+    int mlpBranch = -1;     ///< the MLP's term, if the block's output is a sum of three terms
     bool parallel = false;  ///< whether attention and MLP read the same tokens
     Layout layout = Layout::BatchFirst;
     int64_t tokens = 0;
     int64_t batch = 0;
-    int64_t rows = 0;  ///< rows of the token stream, for all images
+    int64_t rows = 0;  ///< rows of the token stream, of all images together
     /// For each window, the rows of the stream that attention reads (-1: a row of padding). Empty if
     /// attention reads whole images in order.
     List<List<int32_t>> windows;
-    List<Rope> ropes;        ///< for each of `windows`, if attention is rotary
+    List<Rope> ropes;        ///< tables for each of `windows`, if attention is rotary
     int probabilities = -1;  ///< value of the graph: the result of attention's softmax
 };
 
@@ -77,7 +77,7 @@ struct Block {
 struct Tap {
     int block = 0;
     bool normed = false;
-    int value = -1;  ///< the value of the graph, which this output of the operator replaces
+    int value = -1;  ///< the value of the graph that this output of the operator replaces
 };
 
 /// A reducer, in the syntax of Encoder::setMethod ("tome:r=13"), and the blocks before which tokens merge.
@@ -86,17 +86,17 @@ struct Merging {
     List<int> schedule;
 };
 
-/// Windows of image tokens. In the operator's input, an image begins with the special tokens of all windows,
-/// window by window. Then all image tokens follow, in raster order.
+/// Windows of image tokens. In the operator's input, an image begins with the special tokens of the first
+/// window, then of the second window, and so on. Then all image tokens follow, in raster order.
 struct Windows {
     int64_t rows = 0, columns = 0;  ///< size of a window, in tokens; 0: no windows
     int special = 0;                ///< special tokens of each window
     bool padding = false;           ///< whether the export pads the grid, because windows do not divide it
     List<int> globalBlocks;
     List<int32_t> places;  ///< for each row of the export's stream, the row of the operator's input
-    int source = -1;       ///< value of the graph: the embedded patches, [batch, D, rows, columns]
+    int source = -1;       ///< value of the graph: embedded patches, [batch, dim, grid rows, grid columns]
     bool channelsLast = false;
-    Tensor table;      ///< added to the embedded patches, [tokens, D]
+    Tensor table;      ///< [tokens, dim], added to the embedded patches
     List<Norm> norms;  ///< norms of the tokens before the first block
 
     bool present() const { return rows > 0; }
@@ -104,7 +104,7 @@ struct Windows {
 
 struct EncoderSpec {
     List<Block> blocks;
-    int64_t tokens = 0;  ///< in an image, including special and trailing tokens
+    int64_t tokens = 0;  ///< of an image, including special and trailing tokens
     int64_t dim = 0;
     int special = 0;   ///< rows in front of the image tokens
     int trailing = 0;  ///< rows behind the image tokens
@@ -113,7 +113,7 @@ struct EncoderSpec {
     List<Tap> taps;
     Norm norm;  ///< final norm; taps with `normed` are after this norm
     bool decoder = false;
-    int firstBlock = 0;   ///< this encoder's first block, counted over the chain
+    int firstBlock = 0;   ///< number of this encoder's first block in the chain
     int chainBlocks = 0;  ///< blocks of the chain; 0 if the encoder is not a segment
     bool takesMap = false, givesMap = false;
 

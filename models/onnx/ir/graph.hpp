@@ -23,7 +23,7 @@ struct Attribute {
     static Attribute of(const std::string& value) { return {value}; }
     static Attribute of(const List<int64_t>& values) { return {values}; }
 
-    /// Returns the value; 0 or an empty value if the attribute has another type.
+    /// Returns the value, or 0 or an empty value if the attribute has another type.
     template <class Value>
     Value as() const {
         const Value* found = std::get_if<Value>(&value);
@@ -37,7 +37,7 @@ bool isOneOf(const std::string& text, std::initializer_list<const char*> words);
 
 struct Node {
     std::string op;
-    std::string domain;  ///< empty: the standard operators
+    std::string domain;  ///< empty for the standard operators
     std::string name;    ///< for messages only
     List<int> inputs;    ///< numbers of values; kAbsent if an optional input is omitted
     List<int> outputs;
@@ -73,7 +73,7 @@ struct Value {
     int producer = kAbsent;
 };
 
-bool isLinear(const Node* node);  ///< whether the node is a Linear, made by normalise(); false for null
+bool isLinear(const Node* node);  ///< returns whether normalise() made the node a Linear; false for null
 
 /// An input or output of the model as declared in the file.
 struct Port {
@@ -113,7 +113,7 @@ struct Graph {
     int opset = 0;
     std::map<std::string, std::string> metadata;
     std::string producer;
-    std::shared_ptr<Held> held;  ///< charges the memory of the graph, without tensors
+    std::shared_ptr<Held> held;  ///< charges the memory of the graph, except its tensors, to the job
 
     int addValue(const std::string& name);
     int addConstant(const std::string& name, Tensor tensor);

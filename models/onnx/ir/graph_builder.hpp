@@ -11,7 +11,7 @@ public:
 
     /// Adds a node with a single output and returns the output.
     int node(const std::string& op, const List<int>& inputs, const std::string& domain = {});
-    /// Adds output `k` to the last added node. If an output before `k` was not added, it is absent.
+    /// Adds output `k` to the last added node. Outputs before `k` that were not added are absent.
     int outputOf(size_t k);
     /// Sets an attribute of the last added node.
     GraphBuilder& with(const std::string& name, const Attribute& attribute);

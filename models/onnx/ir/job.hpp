@@ -18,8 +18,8 @@ struct Limits {
     double seconds = 0;
 };
 
-/// While a job exists, the memory of every tensor that its thread creates is charged to the job. A job
-/// created inside another job has no effect.
+/// While a job exists, the memory of every tensor that the job's thread creates is charged to the job. If the
+/// thread already has a job, a new job has no effect.
 class Job {
 public:
     explicit Job(const Limits& limits);
@@ -57,11 +57,11 @@ private:
     std::int64_t m_bytes = 0;
 };
 
-/// Raises the limits of the current job according to the size of a file, `bytes`, except limits that Limits
-/// sets. `device` and `node` (inode) identify the file, so that each file raises the limits only once.
+/// Raises the limits of the current job according to `bytes`, the size of a file. Does not change limits that
+/// Limits sets. `device` and `node` (inode) identify the file: each file raises the limits only once.
 void allowFor(std::uint64_t device, std::uint64_t node, std::int64_t bytes);
 
-/// Throws BudgetError after the time limit. Cheap: call it in every loop over nodes.
+/// Throws BudgetError after the time limit. Loops over nodes should call this function, which is cheap.
 void checkTime();
 
 /// The time limit, for threads of a parallel loop. After the limit, these threads stop early, but throw

@@ -59,8 +59,8 @@ inline List<std::int64_t> counted(std::size_t count) {
     return numbers;
 }
 
-/// The elements of a tensor. An index out of range throws Refusal. The plain pointer is for inner loops whose
-/// bounds are known.
+/// The elements of a tensor. An index out of range throws Refusal. data() is for inner loops whose bounds are
+/// known.
 template <class T>
 class Elements {
 public:

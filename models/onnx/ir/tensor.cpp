@@ -12,7 +12,7 @@
 namespace mpm::models {
 namespace {
 
-constexpr int64_t kMostElements = int64_t{1} << 31;  // of a tensor without data
+constexpr int64_t kMostElements = int64_t{1} << 31;  // of any tensor, even without data
 constexpr int64_t kMostBytes = int64_t{1} << 31;     // of the data of a tensor
 constexpr size_t kMostAxes = 32;
 
@@ -33,8 +33,8 @@ std::shared_ptr<const void> keep(std::vector<T> values, const std::shared_ptr<He
 
 template <typename T>
 std::shared_ptr<const void> cleared(int64_t count, const std::shared_ptr<Held>& held) {
-    // Allocates a spare element, so that empty data is not null. Uses calloc(), which does not write to pages
-    // that are new and so already zero.
+    // Allocates a spare element, so that empty data is not null. Uses calloc(), because calloc() does not
+    // write to new pages, which are already zero.
     T* data = static_cast<T*>(std::calloc(static_cast<size_t>(count) + 1, sizeof(T)));
     if (!data) throw std::bad_alloc();
     return {data, [held](T* values) { std::free(values); }};
@@ -48,7 +48,7 @@ int64_t elementCount(const Shape& shape) {
     int64_t count = 1;
     for (int64_t extent : shape) {
         if (extent < 0) throw Refusal("a tensor of shape " + toString(shape) + " has a negative extent");
-        if (extent == 0) continue;  // the other extents must be valid nevertheless
+        if (extent == 0) continue;  // the loop must also check the other extents
         if (count > kMostElements / extent) {
             throw Refusal("a tensor of shape " + toString(shape) + " is larger than any model needs");
         }

@@ -53,7 +53,7 @@ public:
 
     void allocate();                     ///< adds zeros as data, charged to the current job
     Tensor reshaped(Shape shape) const;  ///< the same data with another shape of equal size
-    Tensor transposed() const;           ///< f32 [a, ...] as a matrix [other axes joined, a]
+    Tensor transposed() const;           ///< an f32 tensor [a, ...] as a matrix [size / a, a]
     Tensor withoutData() const { return {m_type, m_shape}; }
     List<int64_t> toInts() const;  ///< the values of any type, as integers
     std::vector<float> toFloats() const;

@@ -125,7 +125,7 @@ private:
 
     int number(float value) { return m_graph.addConstant("number", Tensor::scalar(value)); }
 
-    // Writes the Gelu of opset 20 as x / 2 * (1 + erf(x / sqrt 2)), or with tanh.
+    // Writes the Gelu of opset 20 as x / 2 * (1 + erf(x / sqrt 2)), or as the approximation with tanh.
     bool writeGelu(const Node& node) {
         const int x = node.inputs[0];
         int curve = kAbsent;

@@ -126,7 +126,7 @@ private:
         return join(y, behind);
     }
 
-    // Removes the rotary angles of merged tokens: a pair keeps only the angle of its first token.
+    // Removes the rotary angles of merged tokens: a cluster keeps only the angle of its representative.
     void keepRepresentatives(int map) {
         const int flat = reshape(map, {-1});
         const int row = add("Unsqueeze", {flat, constant(Tensor::vector({0}))});
@@ -163,8 +163,8 @@ private:
         m_sin = constant(signedSine(*rope));
     }
 
-    // Negates the sine of the first component of each rotated pair: the rotation of this component is a
-    // difference, but rotate() only adds.
+    // Negates the sine of the first component of each rotated pair, because the rotation of this component
+    // is a difference, but rotate() only adds.
     static Tensor signedSine(const Rope& rope) {
         List<float> values = rope.sin.toFloats();
         const int64_t size = rope.sin.dim(2);

@@ -42,7 +42,7 @@ private:
         return best;
     }
 
-    // Adds the encoder that continues the chain. Returns false if no encoder or several encoders continue it.
+    // Adds the encoder that continues the chain. Returns false if there is no such encoder, or several.
     bool extend() {
         EncoderSpec& last = *m_chain.back();
         EncoderSpec* next = nullptr;
@@ -89,7 +89,7 @@ private:
         return static_cast<int>(blocks);
     }
 
-    // Throws Refusal if other blocks follow the chain, because block numbers would then be wrong, or merging
+    // Throws Refusal if other blocks follow the chain. Otherwise block numbers would be wrong, or merging
     // would stop before the last block.
     void checkWhole() const {
         const EncoderSpec& last = *m_chain.back();
@@ -172,7 +172,7 @@ private:
         return evaluate(part, inputs);
     }
 
-    // Finds the rows and columns of patches in the feature map that becomes the tokens.
+    // Finds the grid: the rows and columns of the feature map that becomes the tokens.
     void findGrid(EncoderSpec& encoder) {
         const int64_t count = encoder.imageTokens();
         OpenValues open({encoder.input()});
@@ -192,8 +192,8 @@ private:
         }
     }
 
-    // Whether a Reshape cuts the image into patches: it splits height and width as in [B, C, rows, height,
-    // columns, width]. If so, sets the grid.
+    // Returns whether a Reshape cuts the image into patches, as in [B, C, rows, height, columns, width]. If
+    // so, sets the grid.
     bool cutsImage(int value, EncoderSpec& encoder) const {
         const Node* node = graph().nodeOf(value);
         if (!node || !node->is("Reshape")) return false;

@@ -65,8 +65,8 @@ private:
         return true;
     }
 
-    // If the term contains exactly one element of the segment, not scaled, returns the element's index; else
-    // -1.
+    // Returns the index of the segment's element in the term. Returns -1 if the term contains no or several
+    // such elements, or scales the element.
     int64_t copied(const Term& term) const {
         int64_t found = -1;
         for (int slot = 0; slot < 2; ++slot) {

@@ -12,9 +12,9 @@
 namespace mpm::models {
 namespace {
 
-// Tests by evaluation whether image row n of a decoder's input depends on the backbone's image token n, for
-// all n. For each bit of n, changes first the tokens whose n has this bit, then the other tokens. Each time,
-// exactly the rows of the changed tokens must change.
+// Tests for all n whether image row n of a decoder's input depends only on the backbone's image token n. For
+// each bit of n, changes the tokens whose n lacks this bit and evaluates the graph, then does the same with
+// the other tokens. Each time, exactly the rows of the changed tokens must change.
 class RowFollower {
 public:
     RowFollower(const State& state, const EncoderSpec& backbone, const EncoderSpec& decoder)
@@ -82,7 +82,7 @@ private:
         return evaluate(m_part, inputs)[0];
     }
 
-    // Returns for each row of the first image whether it differs from the result without changed tokens.
+    // For each row of the first image, returns whether the row differs from the row without changed tokens.
     List<char> changed(const Test& replaced) const {
         checkTime();
         const Tensor now = run(replaced);

@@ -64,7 +64,7 @@ private:
         }
     }
 
-    // If T of the scores [..., T, T] is the largest so far, stores T and the number of rows.
+    // If the scores are [..., T, T] and T is the largest so far, stores T and the number of rows.
     void findWidest(int scores) {
         const Shape& shape = m_rows.shapeOf(scores);
         if (shape.size() < 2 || shape.back() != shape[shape.size() - 2] || shape.back() <= m_widest) return;
@@ -72,8 +72,8 @@ private:
         m_widestRows = m_rows.inferred().values[scores].size() / m_widest;
     }
 
-    // Whether the scores are those of windows: such scores have fewer columns than the widest scores, but at
-    // least as many rows.
+    // Returns whether the scores belong to windows: scores of windows have fewer columns than the widest
+    // scores, but at least as many rows.
     bool isWindowed(int scores) const {
         const Shape& shape = m_rows.shapeOf(scores);
         if (shape.size() < 2 || shape.back() < 1 || shape.back() != shape[shape.size() - 2]) return false;
@@ -194,8 +194,8 @@ private:
         encoder.taps.push_back({block, fits, fits ? norm->outputs[0] : value});
     }
 
-    // Adds to m_match.reasons each block with an inner value that nodes outside of the block read, because
-    // MpmEncoder cannot output such a value.
+    // Adds a reason to m_match.reasons for each block with inner values that other nodes read, because an
+    // MpmEncoder cannot output inner values.
     void checkInside(EncoderSpec& encoder) {
         for (const Block& block : encoder.blocks) {
             if (!feedsBetween(block)) {

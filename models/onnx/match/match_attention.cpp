@@ -107,8 +107,8 @@ private:
         takeWindows(windows, all, expected);
     }
 
-    // Called if attention reads the rows in groups that are not whole images in order. Stores each group as a
-    // window. findWindows() checks the shape of the windows later.
+    // Called if attention does not read whole images in order. Stores the rows that attention reads together
+    // as windows. findWindows() checks the shape of the windows later.
     void takeWindows(const List<List<int32_t>>& windows, int64_t all, int64_t images) {
         List<char> seen(static_cast<size_t>(all), 0);
         int64_t read = 0;
@@ -184,8 +184,8 @@ private:
         }
     }
 
-    // Follows the heads' results (the context) through nodes that move elements, an optional norm, a Linear
-    // and an optional scale, to the sum with the stream.
+    // Follows the heads' results (the context) to the sum with the stream. In between are a Linear, nodes
+    // that move elements, and optionally a norm and a scale.
     void findProjection() {
         const int linear = walkToLinear();
         const Node& node = m_rows.graph().nodes[linear];
@@ -224,8 +224,8 @@ private:
         return found;
     }
 
-    // Finds the column in MpmEncoder's order for each column of the projection's input. Returns the stream's
-    // row for each row of this input.
+    // For each column of the projection's input, finds the column in MpmEncoder's order. For each row of the
+    // input, returns the stream's row.
     List<int32_t> placeContext(const Trace& traced, int64_t width) {
         const int64_t size = m_v.size, tokens = m_q.tokens;
         m_columns.assign(width, -1);
@@ -302,8 +302,8 @@ private:
 
     void closeResidual(const Node& linear, const List<int32_t>& streamRow) {
         Residual residual = residualAfter(m_rows, linear.outputs[0], m_block.input);
-        // The norm may read a reshaped copy of the tokens that the sum reads. So this loop also tries the
-        // values before the reshapes.
+        // The norm may read a reshaped copy of the tokens, while the sum reads the tokens themselves. So this
+        // loop also tries the values in front of the reshapes.
         for (const Node* node = m_rows.graph().nodeOf(m_block.input);
              residual.branch == kAbsent && node && keepsRows(*node);
              node = m_rows.graph().nodeOf(m_block.input)) {
@@ -328,12 +328,12 @@ private:
     const RowMatcher& m_rows;
     const Node& m_softmax;
     const Node* m_norm = nullptr;
-    int m_context = kAbsent;  // value: probabilities times values
+    int m_context = kAbsent;  // value: the product of probabilities and values
     int m_inner = kAbsent;    // node: the norm before the projection
     HeadView m_q, m_k, m_v;
     List<int32_t> m_streamRows;  // the stream's row for each group and token
     List<int> m_imageOf;         // the image or window of each group
-    List<int32_t> m_columns;     // operator's column for each column of the projection's input
+    List<int32_t> m_columns;     // MpmEncoder's column for each column of the projection's input
     float m_factor = 1;          // scale of the context before the projection
     Block m_block;
 };

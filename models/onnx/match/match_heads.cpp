@@ -58,8 +58,8 @@ private:
     }
 
     // Continues the trace from the norm to the linear layer. For each element of the layer's result, stores
-    // which component of the norm's input the element becomes. If the element becomes another component of
-    // the head, the head is reordered after its norm, and setColumn() fails.
+    // the component of the norm's input that the element becomes. If a head is reordered after its norm,
+    // setColumn() fails, because the element then becomes another component of the head.
     void compose(const Terms& before) {
         List<Term> composed(m_terms.size());
         for (size_t n = 0; n < composed.size(); ++n) {
@@ -180,14 +180,14 @@ private:
 
     const RowMatcher& m_rows;
     const int m_value;
-    int32_t m_width = 0;  // terms count elements in 32 bits
+    int32_t m_width = 0;  // 32 bits, like Term::at
     int64_t m_tokenStep = 0, m_columnStep = 0, m_headOffset = 1;
     Terms m_terms;
-    std::map<int32_t, int64_t> m_normColumn;  // component of the norm, by element of the layer's result
+    std::map<int32_t, int64_t> m_normColumn;  // norm's component for each element of the layer's result
     HeadView m_view;
 };
 
-// Whether the views together are exactly the columns of a linear layer, in order, as in the usual packed
+// Returns whether the views together are all columns of one linear layer, in order, as in the usual packed
 // weight.
 bool packed(const List<const HeadView*>& views, const List<int64_t>& groups, int64_t columns) {
     int32_t next = 0;

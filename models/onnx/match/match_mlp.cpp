@@ -54,8 +54,8 @@ private:
         }
     }
 
-    // Reads the activation. The activation reads results of linear layers or the values `ends`, which are
-    // such results with scaled or shifted columns. Returns false if the activation is unknown.
+    // Identifies the activation. Its inputs are results of linear layers, or the values `ends`, in which
+    // columns of such results are scaled or shifted. Returns false if the activation is unknown.
     bool readActivation(const RowMatcher::Branch& branch, const List<int>& ends) {
         const auto traced = trace(m_rows.graph(), m_rows.inferred(), m_hidden, Follow::Dependence, ends);
         if (!traced || traced->sources.empty() || traced->sources.size() > 2)
@@ -75,8 +75,8 @@ private:
         return identify(*traced);
     }
 
-    // An input of the activation: some elements of a linear layer's result or, if `terms` is empty, the whole
-    // result.
+    // An input of the activation: the elements `terms` of a linear layer's result. If `terms` is empty, the
+    // input is the whole result.
     struct Feed {
         const Node* linear = nullptr;
         int64_t width = 0;
@@ -94,7 +94,7 @@ private:
         return Feed{linear, m_rows.shapeOf(traced->sources[0]).back(), traced->terms};
     }
 
-    // Finds values in which a constant for each column scales or shifts a linear layer's result. If several
+    // Finds the values in which constants scale or shift the columns of a linear layer's result. If several
     // such values are in a chain, finds only the last value of the chain.
     List<int> shiftedLayers() const {
         const Graph& graph = m_rows.graph();
@@ -132,8 +132,8 @@ private:
         }
     }
 
-    // Whether element k of a row depends on the same columns as element k of the first row, and on the same
-    // input row as the row's other elements. Much faster than readElement() for millions of elements.
+    // Returns whether element k of a row depends on the same columns as element k of the first row, and on
+    // the same input row as the row's other elements. This test is much faster than readElement().
     bool isInPlace(const Trace& traced, size_t row, int64_t k) const {
         const size_t element = row * m_columns[0].size() + k;
         for (int slot = 0; slot < 2; ++slot) {
@@ -185,8 +185,8 @@ private:
         return found;
     }
 
-    // Returns the index, as in the trace, of the element in `row` and `column` of a linear layer's result. If
-    // the feed is not the whole result, returns -1.
+    // Returns the index in the trace of an element of a linear layer's result, given by row and column.
+    // Returns -1 if the feed is not the whole result.
     int64_t placeOf(const Trace& traced, int32_t row, const Column& column) const {
         const Feed& feed = m_feeds[column.source];
         return feed.terms.size() > 0 ? -1 : traced.offsets[column.source] + row * feed.width + column.column;

@@ -178,8 +178,8 @@ RowMatcher::Branch RowMatcher::linearBehind(int value) const {
     throw Mismatch{describe(value) + " is not a linear layer's result"};
 }
 
-// Returns rows, factor and constant: the source's row for each row of the value, and how each column is
-// scaled and shifted. Throws Mismatch if the trace has several sources, moves an element to another column,
+// Sets rows, factor and constant of the result: the source's row for each row of the value, and the scale and
+// shift of each column. Throws Mismatch if the trace has several sources, moves an element to another column,
 // or scales or shifts tokens differently.
 RowMatcher::Branch RowMatcher::branchOf(int value, const Trace& traced) const {
     const int64_t width = shapeOf(value).back();

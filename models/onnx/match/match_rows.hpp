@@ -1,5 +1,5 @@
-// Helpers of the matchers. The stream is the tensor of tokens to which each block adds its results. Many
-// helpers find, for each row of another tensor, the row of the stream from which the other row is computed.
+// Helpers of the matchers. The stream is the tensor of tokens to which each block adds its results. For each
+// row of another tensor, many helpers find the row of the stream from which the row is computed.
 #pragma once
 
 #include <functional>
@@ -34,12 +34,12 @@ public:
     const Shape& shapeOf(int value) const { return m_inferred.values[value].shape(); }
     const List<int>& usersOf(int value) const { return m_users[value]; }
     enum class Step { Found, Follow, Skip };
-    /// Calls `visit` for each node that reads `value`; if `visit` returns Follow, also for nodes that read
-    /// the node's outputs. Returns the first node for which `visit` returns Found, else kAbsent.
+    /// Calls `visit` for each node that reads `value`. If `visit` returns Follow, also visits the nodes that
+    /// read the node's outputs. Returns the first node for which `visit` returns Found, else kAbsent.
     int downstream(int value, const std::function<Step(int node)>& visit) const;
     /// Returns `value` and all values from which it is computed.
     std::set<int> upstream(int value) const;
-    /// Whether the node is an Add or Where that masks scores by a comparison that depends on the image.
+    /// Returns whether the node is an Add or Where that masks scores, and the image decides the mask.
     bool isMask(const Node& node) const;
     bool isOutput(int value) const { return m_isOutput[value] != 0; }
     bool isNorm(const Node* node) const;
@@ -50,10 +50,10 @@ public:
 
     static constexpr int32_t kPadded = -1;
     struct Normed {
-        int norm = kAbsent;  ///< node
-        List<int32_t> rows;  ///< for each row of the value, the row of the norm; kPadded: a row of zeros
+        int norm = kAbsent;  ///< the norm's node
+        List<int32_t> rows;  ///< for each row of the value, the norm's row; kPadded if the row is zeros
     };
-    /// Finds the norm whose result is the value, perhaps with rows in another order. Throws Mismatch.
+    /// Finds the norm whose result is `value`, perhaps with rows in another order. Throws Mismatch.
     Normed normBehind(int value) const;
 
     struct Branch {
@@ -63,8 +63,8 @@ public:
         List<int32_t> rows;            ///< for each row of the value, the layer's row
         List<float> factor, constant;  ///< scale and shift of each column
     };
-    /// Finds the Linear whose result is the value, perhaps with columns scaled or shifted and rows in another
-    /// order. Joins layers that read the same rows into a single layer. Throws Mismatch.
+    /// Finds the Linear whose result is `value`. Columns may be scaled or shifted, and rows may be in another
+    /// order. Joins several layers that read the same rows. Throws Mismatch if `value` is something else.
     Branch linearBehind(int value) const;
 
 private:
@@ -77,22 +77,23 @@ private:
     List<char> m_isOutput;
 };
 
-bool close(float a, float b);  ///< equal up to rounding of f32
+bool close(float a, float b);  ///< whether a and b are equal up to rounding in f32
 bool close(const Tensor& a, const Tensor& b);
 
 /// Returns noise from -scale to scale in the shape of a tensor; zeros if the tensor has integers.
 Tensor noiseLike(const Tensor& shape, uint32_t seed, float scale = 1);
 
 /// Chooses the backbone: the longest encoder that depends on no other encoder and, if `chains` is true, the
-/// encoders that continue its tokens. Other encoders become decoders. Throws Refusal if merging would stop
-/// before the last block.
+/// encoders that continue its tokens. Other encoders become decoders. Throws Refusal if blocks that cannot
+/// merge are in front of or behind the backbone, or special tokens are between its image tokens.
 void chooseBackbone(const RowMatcher& rows, const List<Unmatched>& unmatched, bool chains,
                     List<EncoderSpec>& encoders);
 
-/// Whether the probabilities enter a matrix product, as in attention. In deformable attention, they do not.
+/// Returns whether a matrix product reads the probabilities, as in attention, but not deformable attention.
 bool isAttention(const RowMatcher& rows, int probabilities);
 
-/// Returns a difference that prevents an MpmEncoder from holding both blocks; empty if there is none.
+/// Returns the first property in which the blocks differ, so that no MpmEncoder can contain both blocks;
+/// empty if there is none.
 std::string difference(const Block& a, const Block& b);
 
 bool sameValues(const Tensor& a, const Tensor& b);  ///< also true if neither has values
@@ -103,8 +104,8 @@ struct OtherRows {
     int trailing = 0;
 };
 
-/// If the image tokens of `next` are those of `segment` in the same order, returns the numbers of other rows
-/// in `next`; else returns nothing. Nodes between the two may add values to the tokens.
+/// Returns the numbers of other rows in `next`, if `next` has the image tokens of `segment` in the same
+/// order. Otherwise returns nothing. Nodes between the two encoders may add values to the tokens.
 std::optional<OtherRows> continuationOf(const RowMatcher& rows, const EncoderSpec& segment,
                                         const EncoderSpec& next);
 
@@ -117,13 +118,13 @@ struct Embedding {
     int64_t gridRows = 0, gridColumns = 0;
     List<int32_t> image;  ///< for each row, its image; kSpecial for special tokens
     List<int32_t> token;  ///< for each row, its number in raster order of the image
-    /// The elements of the tokens before `norms`, as terms of the elements of `source`.
+    /// The elements of the tokens in front of `norms`, each as a sum of elements of `source`.
     Terms terms;
     List<int32_t> termRow;  ///< for each row of the stream, its row in `terms`
     List<Norm> norms;       ///< norms of the tokens, the last norm first
 };
 
-/// Follows the rows of the stream back to the embedded patches, through norms of whole rows. Throws Mismatch.
+/// Follows the rows of the stream back to the embedded patches; norms may be in between. Throws Mismatch.
 Embedding embeddingOf(const RowMatcher& rows, const EncoderSpec& encoder);
 
 /// Attention scores: q k^T, scaled, with or without a bias per key.
@@ -136,7 +137,7 @@ struct Scores {
 /// Reads the scores that enter a softmax. Throws Mismatch.
 Scores scoresOf(const RowMatcher& rows, const Node& softmax);
 
-/// Whether the last two axes of a node's input and output have the same sizes.
+/// Returns whether the last two axes of a node's input and output have the same sizes.
 bool keepsMatrix(const RowMatcher& rows, const Node& node);
 
 /// Queries, keys or values of attention: a matrix [tokens, size] for each group. A group is a head of an
@@ -148,48 +149,48 @@ struct HeadView {
     List<int32_t> rows;     ///< [groups, tokens], row of the layer's result
     List<int32_t> columns;  ///< [groups, size], column of the layer's result
     List<float> bias;       ///< [groups, size], added to the layer's result
-    float factor = 1;       ///< multiplies result + bias
+    float factor = 1;       ///< multiplies the sum of the layer's result and `bias`
     bool rotated = false;
-    List<float> cos, sin;   ///< [groups, tokens, size], if rotated: x cos + partner sin
+    List<float> cos, sin;   ///< [groups, tokens, size], if rotated: gives x cos + partner sin
     List<int32_t> partner;  ///< [groups, size], the other component of the rotated pair
 };
 
-/// Traces an operand back to its Linear. `transposed`: the tokens are the last axis. Throws Mismatch.
+/// Traces an operand back to its Linear. `transposed`: whether the tokens are the last axis. Throws Mismatch.
 HeadView viewHeads(const RowMatcher& rows, int value, bool transposed);
 
-/// Returns a layer with the columns of all views, head by head. Multiplies the last view's columns by
-/// `lastFactor`.
+/// Returns a layer with the columns of all views: one view after the other, and head by head in a view.
+/// Multiplies the last view's columns by `lastFactor`.
 Dense joinHeads(const RowMatcher& rows, const List<const HeadView*>& views, const List<int64_t>& groups,
                 float lastFactor);
 
-/// Returns the rotary tables of these groups, which are the heads of an image. If the tables of all heads are
+/// Returns the rotary tables of `groups`, which must be the heads of an image. If the tables of all heads are
 /// equal, returns a single table.
 Rope ropeOf(const HeadView& view, const List<int64_t>& groups);
 
 /// The sums that add attention and MLP to the tokens, as values of the graph. If MLP and attention are
 /// parallel, a sum may have three terms, in any order.
 struct Residual {
-    int branch = kAbsent;     ///< attention's term; absent if there is no such sum
+    int branch = kAbsent;     ///< attention's term; kAbsent if no sum was found
     int middle = kAbsent;     ///< the first sum, of two terms
     int mlpBranch = kAbsent;  ///< the MLP's term, if there is a sum of three terms
     int output = kAbsent;     ///< the sum of three terms, if mlpBranch is known
 };
 
-/// Finds the sum of `result`, the result of attention's projection, and `stream`, the tokens.
+/// Finds the sum of `result` (from attention's projection) and `stream` (the tokens).
 Residual residualAfter(const RowMatcher& rows, int result, int stream);
 
-/// Matches the attention around `softmax`. Returns a block in which the members that the attention determines
-/// are set. Throws Mismatch.
+/// Matches the attention around `softmax`. Returns a block without the members that matchMlp() fills. Throws
+/// Mismatch.
 Block matchAttention(const RowMatcher& rows, const Node& softmax);
 
 /// Matches the MLP of a block whose attention is known, and fills mlp, parallel and output. Throws Mismatch.
 void matchMlp(const RowMatcher& rows, Block& block);
 
-/// Whether the attention of any block reads windows instead of the tokens of whole images in order.
+/// Returns whether attention in any block reads windows, not all tokens of an image in order.
 bool hasWindows(const EncoderSpec& encoder);
 
-/// Finds the windows and the global blocks. Then describes each block as if it read whole images. Throws
-/// Mismatch.
+/// Finds the windows and the global blocks. Then changes each block as if its attention read whole images.
+/// Throws Mismatch.
 void findWindows(const RowMatcher& rows, EncoderSpec& encoder);
 
 }  // namespace mpm::models

@@ -39,8 +39,8 @@ private:
                        false, true};
     }
 
-    // Returns the input of `node`, a node between the product of q and k and the softmax. Adds the effect of
-    // `node` to the scores.
+    // Adds the effect of `node`, which is between the product q k^T and the softmax, to the scores. Returns
+    // the input of `node`.
     int unwrap(const Node& node, Scores& scores) {
         const bool reshaped = node.is("Reshape") || node.is("Squeeze") || node.is("Unsqueeze");
         if (reshaped && keepsMatrix(m_rows, node)) return node.inputs[0];
@@ -67,7 +67,7 @@ private:
         const Node& last = sums ? *before : node;
         if (m_rows.isMask(last))
             throw Mismatch{"the image decides which keys attention uses (masked attention)", true};
-        // A mask that depends on the image has thrown above, so any other computed term must be relative
+        // Masks that depend on the image were rejected above, so any other computed term is relative
         // positions.
         if (last.is("Add"))
             failRelative("relative positions are", " (" + m_rows.graph().describe(last) + ")");
@@ -76,8 +76,8 @@ private:
         fail("its scores pass through " + m_rows.graph().describe(node) + ", which is not supported");
     }
 
-    // The scores are a sum with the constant `c`. Multiplies `c` by all scales found so far, and adds it to
-    // the bias of keys. Fails if `c` also depends on the query.
+    // Adds `c`, a constant term of the scores, to the bias of keys. Multiplies `c` by all scales found so
+    // far. Fails if `c` also depends on the query.
     void addKeyBias(const Tensor& c, Scores& scores) {
         const int64_t keys = shapeOf(m_softmax.inputs[0]).back();
         List<float> bias(keys, 0.f);

@@ -28,8 +28,8 @@ public:
     }
 
 private:
-    // Matches x + attention, (x + mlp) + attention or x + (attention + mlp); x is the tokens. After
-    // x + attention, the MLP reads the sum or x.
+    // Matches x + attention, (x + mlp) + attention or x + (attention + mlp). Here x stands for the tokens.
+    // After x + attention, the MLP reads the sum or x.
     bool joins(const Node& add, int attention, int other) {
         const int sum = add.outputs[0];
         if (other == m_stream) {

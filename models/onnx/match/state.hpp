@@ -17,25 +17,25 @@ struct ResizedTable {
 
 struct State {
     Graph graph;
-    Binding binding;  ///< the inputs for which `shapes` was inferred
+    Binding binding;  ///< the input sizes for which `shapes` was inferred
     Shapes shapes;    ///< inferred when the encoders were matched; values added later have no shape
     Match match;
     List<ResizedTable> tables;  ///< found in an export before its constants were folded
 };
 
-/// Finds the encoders of a graph. In the form `fused`, reads them from the operators; else first folds
-/// constants and normalises the graph. If `chains` is true, the backbone of an export may have several
-/// segments. Throws Refusal, with the reason, if there is no backbone.
+/// Finds the encoders of a graph. If the graph has the form `fused`, reads the encoders from the operators.
+/// Otherwise folds constants and normalises the graph first. If `chains` is true, the backbone of an export
+/// may have several segments. Throws Refusal, with the reason, if there is no backbone.
 State understand(Graph graph, const Binding& binding, bool chains = true);
 
 /// Marks the decoders in which each image token depends only on the same token of the backbone. These
 /// decoders take the backbone's merge map. Adds a note for each other decoder.
 void mergeDecoders(State& state, std::vector<std::string>& notes);
 
-/// Whether any decoder takes the backbone's merge map.
+/// Returns whether any decoder takes the backbone's merge map.
 bool followsMap(const State& state);
 
-/// In a graph of the form `fused`, connects the map to the decoders that mergeDecoders() marked.
+/// In a graph of the form `fused`, connects the merge map to the decoders that mergeDecoders() marked.
 void connectMaps(State& state);
 
 }  // namespace mpm::models

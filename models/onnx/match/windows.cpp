@@ -104,7 +104,7 @@ private:
     // Returns the number of the window with these tokens, counted over all images; -1 if the tokens do not
     // form a window.
     int64_t placeOf(const List<int32_t>& tokens, int64_t rows, int64_t columns, int64_t across) const {
-        const int32_t top = tokens[0];  // not padding: a valid window begins inside of the grid
+        const int32_t top = tokens[0];  // a valid window begins inside of the grid, not with padding
         if (top < 0) return -1;
         const int64_t image = m_embedding.image[top], y = m_embedding.token[top] / m_embedding.gridColumns,
                       x = m_embedding.token[top] % m_embedding.gridColumns;
@@ -193,8 +193,8 @@ private:
         }
     }
 
-    // `rope` has the tables of `rows`, a whole window or image. Returns the tables of `tokens`, in the order
-    // of `tokens`. Fails if special tokens are rotated.
+    // Returns the rotary tables of `tokens`, in the order of `tokens`. `rope` has the tables of `rows`, a
+    // whole window or image. Fails if special tokens are rotated.
     Rope ropeAt(const Rope& rope, const List<int32_t>& rows, const List<int32_t>& tokens) const {
         const int64_t heads = rope.cos.dim(0), length = rope.cos.dim(1), size = rope.cos.dim(2);
         std::map<int32_t, int64_t> at;
@@ -223,8 +223,8 @@ private:
         return {Tensor::floats(shape, cos), Tensor::floats(shape, sin), rope.interleaved};
     }
 
-    // If the tables of all windows are equal, stores this table in the block, else a table of the whole
-    // image.
+    // If the rotary tables of all windows are equal, stores the table of a window in the block. Otherwise
+    // stores a table of the whole image.
     void takeWindowRope(Block& block) {
         List<Rope> ropes(m_found.size());
         for (size_t w = 0; w < block.windows.size(); ++w) {
@@ -305,8 +305,8 @@ private:
     const int64_t m_images;
     Embedding m_embedding;
     List<List<int32_t>> m_windows;  // for each window, the rows that the first windowed block reads
-    List<Window> m_found;           // in the order of images, then of places in the grid
-    List<int32_t> m_windowOf;       // window of each row of the stream
+    List<Window> m_found;           // sorted by image, then by place in the grid
+    List<int32_t> m_windowOf;       // the window of each row of the stream
     int64_t m_special = 0;
 };
 

@@ -44,7 +44,7 @@ private:
         return to;
     }
 
-    // A zero in `shape` copies the axis of `value`, so that a dynamic batch stays dynamic.
+    // A zero in `shape` copies the size of this axis from `value`, so that a dynamic batch stays dynamic.
     int reshape(int value, const List<int64_t>& shape, int output = kAbsent) {
         return emit("Reshape", {value, m_graph.addConstant("shape", Tensor::vector(shape))}, output);
     }
@@ -95,8 +95,8 @@ private:
         return transpose(value, order);
     }
 
-    // Returns operand k of a FusedMatMul after at most one Transpose. The node may take an operand with the
-    // batch after the rows ([M, B, K] instead of [B, M, K]), and with the matrix transposed.
+    // Returns operand k of a FusedMatMul in the layout of a MatMul; adds at most one Transpose. In the node,
+    // the batch may be behind the rows ([M, B, K] instead of [B, M, K]), and the matrix may be transposed.
     int fusedOperand(const Node& node, size_t k) {
         const int value = node.inputs[k];
         const bool matrix = node.getInt(k == 0 ? "transA" : "transB", 0) != 0;
@@ -120,8 +120,8 @@ private:
         return true;
     }
 
-    // The letters of an equation. `both`: axes of both operands and the result. `summed`: axes that the
-    // result lacks. `left`, `right`: axes of only this operand and the result.
+    // The letters of an Einsum's equation, each an axis. `both`: axes of both operands and the result.
+    // `summed`: axes that the result lacks. `left`, `right`: axes of the result and of a single operand.
     struct Letters {
         std::string both, summed, left, right;
     };
@@ -141,7 +141,7 @@ private:
         return !letters.summed.empty();
     }
 
-    // Returns the operand with its axes in this order; joins the last `joined` axes.
+    // Returns the operand with its axes in the order `order`, and joins the last `joined` axes.
     int arrange(int value, const std::string& names, const std::string& order, size_t joined) {
         List<int64_t> perm;
         for (char c : order)
@@ -213,7 +213,8 @@ private:
 };
 
 // The pass that replaces an exported unfold by a Reshape and a Transpose. The export has a Gather of rows and
-// a Gather of columns, whose constant indices ([size, count] or [count, size]) cut an axis into equal parts.
+// a Gather of columns. The constant indices of each Gather, [size, count] or [count, size], cut an axis into
+// `count` parts of `size` elements.
 class PatchCutter {
 public:
     PatchCutter(Graph& graph, const Inferred& inferred) : m_graph(graph), m_inferred(inferred) {}
@@ -237,7 +238,7 @@ private:
     struct Patches {
         int source = kAbsent;
         Shape shape;       // of the source
-        List<Part> parts;  // in rising order of axes
+        List<Part> parts;  // sorted by axis
     };
 
     bool padsNothing(const Node& node) const {
@@ -269,7 +270,7 @@ private:
         return true;
     }
 
-    // Cuts off the rows at the end of an axis that do not fill a patch.
+    // Removes the elements at the end of the axis that do not fill a patch.
     void shorten(const Node& at, Patches& patches, size_t axis, int64_t whole) {
         const auto one = [&](int64_t value) { return m_graph.addConstant("cut", Tensor::vector({value})); };
         const int cut = m_graph.addValue(at.name + ".whole");
@@ -279,7 +280,7 @@ private:
         patches.shape[axis] = whole;
     }
 
-    // Returns how the indices cut an axis into equal parts; empty if the indices do something else.
+    // Returns how the indices cut the axis into equal parts; nothing if the indices do something else.
     std::optional<Part> partOf(const Node& node, const Shape& shape, size_t axis) const {
         const Tensor& index = m_inferred.values[node.inputs[1]];
         const bool usable = m_inferred.values[node.outputs[0]].isFloat() &&
@@ -302,7 +303,7 @@ private:
         for (size_t axis = 0; axis < patches.shape.size(); ++axis) {
             const int64_t place = static_cast<int64_t>(sizes.size());
             if (next == patches.parts.size() || patches.parts[next].axis != axis) {
-                sizes.push_back(axis == 0 ? 0 : patches.shape[axis]);  // a dynamic batch stays dynamic
+                sizes.push_back(axis == 0 ? 0 : patches.shape[axis]);  // 0 keeps a dynamic batch
                 order.push_back(place);
                 continue;
             }

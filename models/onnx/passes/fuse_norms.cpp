@@ -60,7 +60,7 @@ private:
         return kAbsent;
     }
 
-    // Returns the results of nodes that compute the square root of `sum`, or the inverse of the root.
+    // Returns the values sqrt(sum) or 1 / sqrt(sum) that nodes compute.
     List<int> rootsOf(int sum) const {
         List<int> roots;
         for (int n : m_rewriter.usersOf(sum)) {
@@ -180,7 +180,7 @@ private:
         }
     }
 
-    // Returns the rank of a value; 0 if expandComposites() has added the value, because its rank is unknown.
+    // Returns the rank of a value; 0 if the rank is unknown, because expandComposites() has added the value.
     int rankOf(int x) const {
         const bool known = static_cast<size_t>(x) < m_inferred.values.size();
         return known ? static_cast<int>(m_inferred.values[x].shape().size()) : 0;
@@ -188,9 +188,9 @@ private:
 
     int64_t widthOf(int x) const { return rankOf(x) > 0 ? m_inferred.values[x].shape().back() : 0; }
 
-    // Replaces the norms whose quotient is the result of `last`. A norm may lack weight, bias or both,
-    // because optimisers fold these into the next product. Several norms may share a quotient, such as the
-    // norm of a tap and the norm of the next block.
+    // `last` gives the quotient of a norm: x / root or (x - mean) / root. Replaces all norms that have this
+    // quotient. A norm may lack weight, bias or both, because optimisers fold weights and biases into the
+    // next product. For example, the norm of a tap and the norm of the next block may share a quotient.
     void replaceBy(NormKind kind, int x, int last, float epsilon) {
         const int64_t width = widthOf(x);
         List<End> ends;
@@ -227,7 +227,7 @@ private:
     Graph& m_graph;
     const Inferred& m_inferred;
     Rewriter m_rewriter;
-    int m_rank = 1;  // rank of the norm's input, for axes counted from the front
+    int m_rank = 1;  // rank of the norm's input, to recognise the last axis if counted from the front
 };
 
 }  // namespace

@@ -10,7 +10,8 @@
 namespace mpm::models {
 namespace {
 
-// The nodes that compute the value `exit` from the value `image`. Other nodes read only `exit`.
+// The nodes that compute the value `exit` from the value `image`. Nodes outside of the region read no other
+// result of these nodes than `exit`.
 struct Region {
     int image = kAbsent, exit = kAbsent;
     List<int> nodes;
@@ -49,7 +50,7 @@ private:
 
     bool known(int value) const { return value == kAbsent || at(value).known(); }
 
-    // Whether the node reads pixels at constant places, or chooses elements by a constant condition.
+    // Returns whether the node reads pixels at constant places, or chooses elements by a constant condition.
     bool isStart(const Node& node) const {
         if (node.outputs.empty() || !at(node.outputs[0]).isFloat()) return false;
         if (node.is("GatherND")) return known(node.input(1));
@@ -57,7 +58,7 @@ private:
         return node.is("Where") && known(node.input(0)) && known(node.input(1)) != known(node.input(2));
     }
 
-    // Tries each 4-dimensional value before the node as the image, beginning with the nearest value.
+    // Tries the 4-dimensional values in front of the node as the image, the nearest value first.
     void fuse(int n) {
         checkTime();
         if (!isStart(m_graph.nodes[n])) return;
@@ -72,14 +73,14 @@ private:
         }
     }
 
-    // Fuses the nodes that depend on any node of `first`. If this fails, fuses only the nodes that depend on
-    // the last node of `first`, because two pools may share the nodes before the last.
+    // Fuses the nodes that depend on any node of `first`. If fuse() fails, fuses only the nodes that depend
+    // on the last node of `first`, because two pools may share the other nodes of `first`.
     bool fuse(const Region& first) {
         return fuse(first, first.nodes.size()) || (first.nodes.size() > 1 && fuse(first, 1));
     }
 
     // Adds the nodes that depend on the last `roots` nodes of the region, then replaces the region by a
-    // product. Returns false if the region is no product.
+    // product. Returns false if a product cannot replace the region.
     bool fuse(Region region, size_t roots) {
         complete(region, roots);
         if (region.exit == kAbsent || !isMap(at(region.exit))) return false;
@@ -104,8 +105,7 @@ private:
         return found;
     }
 
-    // At the call, the region has only its first nodes. Adds the nodes that depend on the last `roots` of
-    // these nodes, and finds the exit.
+    // Adds the nodes that depend on the last `roots` nodes of the region, and finds the exit.
     void complete(Region& region, size_t roots) const {
         std::set<int> inside;
         for (size_t k = region.nodes.size() - roots; k < region.nodes.size(); ++k) {
@@ -155,8 +155,8 @@ private:
         return models::evaluate(part, {image})[0];
     }
 
-    // Returns the weight: row k is the result for an image in which only pixel k is 1. In an evaluation, each
-    // channel has its 1 at another pixel, and so gives another row.
+    // Returns the product's weight. Row k is the result for an image in which only pixel k is 1. Each channel
+    // has its 1 at another pixel, so an evaluation gives a row for each channel.
     Tensor weightOf(const Region& region) const {
         const Shape& shape = at(region.image).shape();
         const int64_t pixels = elementCount({shape[2], shape[3]}),
@@ -175,8 +175,8 @@ private:
         return weight;
     }
 
-    // Whether the weight also gives the right result for another image. If so, the nodes mix no channels and
-    // add no constants.
+    // Returns whether the weight also gives the right result for another image. If so, the nodes mix no
+    // channels and add no constants.
     bool isProduct(const Region& region, const Tensor& weight) const {
         const int64_t pixels = weight.dim(0), columns = weight.dim(1);
         Tensor image = Tensor::floats(at(region.image).shape());

@@ -1,4 +1,4 @@
-// Passes that rewrite each operation to a single form. Exports write the same operation in several ways.
+// Passes that write each operation in a single way, because exports write the same operation in several ways.
 #pragma once
 
 #include "models/onnx/eval/evaluate.hpp"
@@ -9,21 +9,21 @@ namespace mpm::models {
 /// Transpose. Leaves unsupported cases unchanged.
 void expandComposites(Graph& graph, const Inferred& inferred);
 
-/// Replaces Gathers that cut an image into patches, as in exports of unfold, by a Reshape and a Transpose.
+/// Replaces the Gathers of an exported unfold, which cut an image into patches, by a Reshape and a Transpose.
 void cutPatches(Graph& graph, const Inferred& inferred);
 
-/// Replaces adaptive pooling by a product. If the pooled areas differ in size, an export has a Gather or
-/// GatherND of the pixels of all areas, then masks and sums. These nodes apply the same linear function to
-/// each channel, so the pass writes a product of [B, C, H * W] and a constant. To find this constant,
-/// the pass evaluates the nodes on images in which a single pixel is 1 and all other pixels are 0.
+/// Replaces adaptive pooling by a product. If the pooled areas differ in size, an export gathers the pixels
+/// with Gather or GatherND, masks some pixels, and adds the others. These nodes apply the same linear
+/// function to each channel, so the pass writes a product of [B, C, H * W] and a constant. To find this
+/// constant, the pass evaluates the nodes on images in which a single pixel is 1 and all other pixels are 0.
 void fusePools(Graph& graph, const Inferred& inferred);
 
 /// Replaces the nodes of a norm by a single node.
 void fuseNorms(Graph& graph, const Inferred& inferred);
 
 /// Writes g * (a + b), in which a and b are products, as g * a + g * b. Each branch of a parallel block then
-/// has a separate scale, which becomes part of the branch's weights. For sums outside of parallel blocks,
-/// this costs another multiplication.
+/// has a separate scale, which becomes part of the branch's weights. Outside of parallel blocks, a changed
+/// sum costs another multiplication.
 void splitScales(Graph& graph);
 
 /// Moves the Transpose of tokens back in front of the norms. ONNX Runtime's optimiser moves this Transpose
@@ -31,18 +31,18 @@ void splitScales(Graph& graph);
 /// difference are transposed. Returns false if no norm was changed.
 bool turnMeans(Graph& graph);
 
-/// For exports that reshape tokens between the sums of a block ([B, rows, columns, D] and [B, N, D]): gives
-/// all sums the shape of the first sum, and reshapes norms and other terms instead. Returns false if nothing
-/// was changed.
+/// Gives all sums of the tokens the shape of the first sum, and reshapes norms and other terms instead. Some
+/// exports reshape tokens between the sums of a block ([B, rows, columns, D] and [B, N, D]). Returns false if
+/// nothing was changed.
 bool regroupSums(Graph& graph, const Inferred& inferred);
 
 /// Removes nodes without effect, expands operators such as Attention, and writes norms as single nodes.
-/// Writes products with constant weights as `Linear` of domain `mpm.internal`: x, weight [K, N], bias [N] or
-/// absent. The graph must have been folded.
+/// Writes products with constant weights as `Linear` of domain `mpm.internal`, with the inputs x, weight
+/// [K, N] and (optional) bias [N]. fold() must be called first.
 void normalise(Graph& graph, const Inferred& inferred);
 
-/// Turns every value that depends only on shapes and constants into a constant. `otherBatch`: the values for
-/// another batch size. If given, only values that are the same for both sizes become constants.
+/// Turns every value that depends only on shapes and constants into a constant. If `otherBatch`, the values
+/// for another batch size, is given, only values that are the same for both sizes become constants.
 void fold(Graph& graph, const Inferred& inferred, const Inferred* otherBatch = nullptr);
 
 }  // namespace mpm::models

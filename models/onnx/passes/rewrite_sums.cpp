@@ -101,8 +101,7 @@ private:
         return true;
     }
 
-    // Replaces an RMSNorm of x - mean(x) by a LayerNorm of x. ONNX Runtime's optimiser may have written such
-    // an RMSNorm.
+    // Replaces an RMSNorm of x - mean(x), which ONNX Runtime's optimiser writes, by a LayerNorm of x.
     void takeMean(Node& norm) {
         if (!norm.is("SimplifiedLayerNormalization") && !norm.is("RMSNormalization")) return;
         const auto turned = m_turned.find(norm.inputs[0]);
@@ -152,7 +151,7 @@ private:
     const Shape& known(int value) const { return m_inferred.values[value].shape(); }
     bool isOld(int value) const { return static_cast<size_t>(value) < m_inferred.values.size(); }
 
-    // If the value is a reshaped copy of a sum, returns the sum; else the value itself.
+    // Returns the sum if the value is a reshaped copy of a sum; otherwise returns the value.
     int baseOf(int value) const {
         const auto found = m_bases.find(value);
         return found == m_bases.end() ? value : found->second;
@@ -232,7 +231,7 @@ private:
     void reshape(int from, int to) {
         const Shape& shape = shapeOf(to);
         List<int64_t> sizes(shape.begin(), shape.end());
-        sizes[0] = shapeOf(from)[0] == shape[0] ? 0 : -1;  // a dynamic batch stays dynamic
+        sizes[0] = shapeOf(from)[0] == shape[0] ? 0 : -1;  // both keep a dynamic batch
         m_graph.add("Reshape", {from, m_graph.addConstant("groups", Tensor::vector(sizes))}, to);
     }
 

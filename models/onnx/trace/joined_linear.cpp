@@ -16,7 +16,7 @@ public:
     Joiner(const Graph& graph, const Inferred& inferred) : m_graph(graph), m_inferred(inferred) {}
 
     Joined run(int value) {
-        constexpr size_t kMost = 256;  // values to visit
+        constexpr size_t kMost = 256;  // limit of the values to visit
         List<int> open{value};
         std::set<int> seen;
         for (size_t k = 0; k < open.size() && k < kMost; ++k) {
@@ -145,7 +145,7 @@ private:
         return found;
     }
 
-    // Returns the values of a constant by column; empty if two rows differ.
+    // Returns the value of a constant for each column; empty if two rows differ.
     static List<float> byColumn(const Tensor& constant, int64_t width) {
         if (!constant.isFloat() || constant.size() == 0) return {};
         const int64_t own = constant.rank() == 0 ? 1 : constant.dim(-1);

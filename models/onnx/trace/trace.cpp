@@ -98,7 +98,7 @@ private:
     bool shapeKnown(int value) const { return m_inferred.values[value].type() == Type::Float; }
     const Shape& shapeOf(int value) const { return m_inferred.values[value].shape(); }
     bool isKnown(int value) const { return !isNew(value) && m_inferred.values[value].known(); }
-    // Whether a pass has added the value after shapes were inferred.
+    // Returns whether a pass has added the value after shapes were inferred.
     bool isNew(int value) const { return static_cast<size_t>(value) >= m_inferred.values.size(); }
 
     // Collects nodes and sources depth-first, but without recursion, because graphs can be deep.

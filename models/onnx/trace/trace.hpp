@@ -1,7 +1,7 @@
 // Describes the elements of a tensor as sums of a few elements of other tensors. A large model has millions
-// of elements at each node, and most are copies, which have default values in most fields of their terms. To
-// save memory, each field is stored as a separate column: a column of default values is omitted, and nodes
-// that do not change a column share the column.
+// of elements at each node. Most elements are copies, whose terms have default values in most fields. To save
+// memory, each field is stored as a separate column. A column of default values is omitted, and nodes that do
+// not change a column share the column.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace mpm::models {
 
-/// The sum factor[0] * source[at[0]] + factor[1] * source[at[1]] + constant. `at` numbers the elements of all
-/// sources in order; -1: no element.
+/// The sum factor[0] * source[at[0]] + factor[1] * source[at[1]] + constant. `at` counts the elements of all
+/// sources, one source after the other; -1: no element.
 struct Term {
     int32_t at[2] = {-1, -1};
     float factor[2] = {0, 0};
@@ -37,7 +37,7 @@ public:
     Term operator[](size_t k) const;
     /// Returns at[slot] of each term (-1: no element); null if no term has an element in this slot.
     const int32_t* at(int slot) const { return m_at[slot] ? m_at[slot]->data() : nullptr; }
-    bool simple() const { return !m_at[1] && !m_constant; }  ///< whether each term is one scaled element
+    bool simple() const { return !m_at[1] && !m_constant; }  ///< no term has a second element or a constant
     bool any(const std::function<bool(const Term&)>& test) const;
 
     /// Returns selected elements: element k of the result is element order[k].
@@ -56,9 +56,9 @@ private:
     static Terms empty(size_t count);
 
     size_t m_count = 0;
-    Column<int32_t> m_at[2];    // absent: -1
-    Column<float> m_factor[2];  // absent: 1 if there is an element
-    Column<float> m_constant;   // absent: 0
+    Column<int32_t> m_at[2];    // null: all -1
+    Column<float> m_factor[2];  // null: 1 for each element
+    Column<float> m_constant;   // null: all 0
 };
 
 struct Trace {
@@ -69,23 +69,23 @@ struct Trace {
 };
 
 enum class Follow {
-    Affine,     ///< moves, scaling, adding: factors and constants are exact
-    Dependence  ///< also any element-wise operator: only `at` is meaningful
+    Affine,     ///< nodes that move, scale or add: factors and constants are exact
+    Dependence  ///< also nodes that work element by element: only `at` is meaningful
 };
 
 /// Returns the value as a function of its sources. Returns nothing if an element depends on more than two
-/// source elements, or if a node in between cannot be followed. Values in `stop` always end the trace.
+/// source elements, or if a trace cannot pass a node in between. Values in `stop` always end the trace.
 std::optional<Trace> trace(const Graph& graph, const Inferred& inferred, int value,
                            Follow follow = Follow::Affine, const List<int>& stop = {});
 
-/// Whether a trace of this kind can pass the node.
+/// Returns whether a trace of the kind `follow` can pass the node.
 bool canFollow(const Inferred& inferred, const Node& node, Follow follow);
 
 constexpr const char* kPurpose = "following single elements";  ///< for messages about memory
 
 Dense denseOf(const Graph& graph, const Node& linear);
 
-/// Moves a scale and a shift of each column into the weights: y = (x W + b) * factor + constant.
+/// Moves the scale and the shift of each column into weight W and bias b: y = (x W + b) * factor + constant.
 Dense withBranch(Dense dense, const List<float>& factor, const List<float>& constant);
 
 struct JoinedLinear {

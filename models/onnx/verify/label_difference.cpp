@@ -9,7 +9,7 @@
 namespace mpm::models {
 namespace {
 
-// The scores of the classes at a pixel, by the formula of MpmMaskLabels.
+// Computes the scores of the classes at a pixel with the formula of MpmMaskLabels.
 class MaskScores {
 public:
     MaskScores(const Tensor& masks, const Tensor& classes, cv::Size size)

@@ -37,8 +37,8 @@ cv::Mat randomImage(const Shape& shape, int number) {
     return x;
 }
 
-// Returns two numbers for each image, all different. A graph may read them as width and height or as height
-// and width.
+// Returns two numbers for each image: width and height, or height and width, as the graph reads them. All
+// numbers differ.
 cv::Mat someSizes(int64_t batch) {
     cv::Mat sizes(checkedCast<int>(batch), 2, CV_32F);
     for (int k = 0; k < 2 * sizes.rows; ++k)
@@ -112,7 +112,7 @@ List<Tensor> tensorsOf(const Trial& trial) {
     return tensors;
 }
 
-// Returns the outputs of an export. With `byImage`, the export computes the images one by one.
+// Returns the outputs of an export. If `byImage` is true, the export computes the images one by one.
 List<Tensor> outputsOf(const Graph& original, const Trial& trial, bool byImage) {
     const int images = trial[0].values.size[0];
     if (!byImage) return evaluate(original, tensorsOf(trial));
@@ -164,14 +164,14 @@ cv::dnn::Net load(const std::string& path) {
     return net;
 }
 
-// Reserves memory to run the file: OpenCV copies the file's content, and needs `values` bytes for values.
+// Reserves memory to run the file: OpenCV copies the file's content, and needs `values` bytes for the values.
 Held roomToRun(const std::string& path, int64_t values) {
     const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path));
     checkTime();
     return {checkedSum<int64_t>(checkedProduct<int64_t>(3, bytes), values), "running the model in OpenCV"};
 }
 
-// Reserves memory for a random image, in OpenCV and as a tensor.
+// Reserves memory for a random image, which exists as a blob and as a tensor.
 Held roomForInput(const Shape& shape) {
     return {checkedProduct<int64_t>(3, 4, elementCount(shape)), "an image to try the model on"};
 }
@@ -270,8 +270,8 @@ double Prover::differenceOfAll(const List<Tensor>& expected, const std::vector<c
 
 // Returns the largest difference at an input. If the network compares a value with a threshold, as
 // Mask2Former does with its masks, rounding may decide the comparison. Two correct evaluations then differ,
-// so the input proves nothing, and this function tries another input. A test recognises such an input: if the
-// last digits of the input change, the export's outputs change by more than the tolerance. At any other
+// so the input proves nothing, and this function tries another input. It recognises such an input as follows:
+// if the input's last digits change, the export's outputs change by more than the tolerance. At any other
 // input, a difference is a mistake of the conversion.
 double Prover::worstAt(size_t input, const LabelOutputs& labels, const Run& run, Proof& proof) const {
     constexpr int kInputs = 6, kPerturbations = 4;
@@ -330,7 +330,7 @@ std::map<std::string, cv::Mat> Prover::runImposed(size_t input, const std::strin
 }
 
 // Returns the largest difference at an input. With the indices that the original selected, all outputs must
-// be equal. The indices that the converted model selects itself must be right, as Choice defines.
+// be equal. The indices that the converted model selects itself must be right (Choice::right).
 double Prover::worstAtSelection(size_t input, const std::string& converted, const LabelOutputs& labels,
                                 Proof& proof) const {
     const List<Tensor>& expected = m_expected[input];

@@ -20,24 +20,23 @@ public:
     size_t count() const { return m_all.size(); }
     const std::string& nameOf(size_t selection) const { return m_all[selection].name; }
     int64_t axisOf(size_t selection) const { return m_all[selection].axis; }
-    /// Whether this output of the original has the indices of a selection.
+    /// Returns whether this output of the original contains the indices of a selection.
     bool gives(const std::string& output) const { return m_outputs.count(output) != 0; }
 
     /// Returns the original with extra outputs: scores and indices of each selection, then all values that
     /// the indices pick from.
     Graph observed(Graph original) const;
 
-    /// Returns the converted graph with an extra f32 input for each selection: indices that replace the
-    /// indices selected by the graph. Also adds the extra outputs of observed(), but leaves out values that
-    /// the indices pick from if the graph lacks these values. The outputs still contain the indices that the
-    /// graph itself selects. `added` must be the original's extra outputs. Throws Refusal if the graph lacks
-    /// scores or indices.
+    /// Returns the converted graph with an extra f32 input for each selection. The input replaces the indices
+    /// that the graph selects. Also adds the extra outputs of observed(), with the indices that the graph
+    /// itself selects. `added` must be the original's extra outputs. Throws Refusal if the graph lacks scores
+    /// or indices. If the graph lacks values that the indices pick from, leaves out these outputs.
     Graph imposed(const Graph& converted, const List<Tensor>& added) const;
 
 private:
     struct Selection {
         std::string name;               // description of the node, for messages
-        List<std::string> scoresNames;  // of values with the same elements as the scores
+        List<std::string> scoresNames;  // names of values with the same elements as the scores
         std::string indicesName;
         int scores = kAbsent, indices = kAbsent;
         int64_t axis = -1;
@@ -57,21 +56,22 @@ private:
 /// The differences between the indices of the converted model and of the original in a selection.
 struct Choice {
     int64_t different = 0;  ///< number of indices that differ
-    bool right = true;  ///< whether the two choices have equal scores at each place, up to twice the largest
-                        ///< difference between scores of the two models
+    /// True if, at each place, the scores of both choices are equal up to twice the largest difference
+    /// between scores of the two models.
+    bool right = true;
 };
 Choice compareChoices(const Tensor& scores, const Tensor& indices, const Tensor& foundScores,
                       const Tensor& foundIndices, int64_t axis);
 
-/// Returns element `k` of a blob of f32, or of int64 if the engine has integers.
+/// Returns element `k` of a blob of f32 or int64.
 double valueOf(const cv::Mat& m, size_t k);
 
-/// At each pixel, the score of the best class may exceed the score of the label's class. Returns the largest
-/// excess, relative to the largest score. Labels are right if the result is within the tolerance.
+/// Returns the largest difference, over all pixels, between the score of the best class and the score of the
+/// label's class, relative to the largest score. Labels are right if the result is within the tolerance.
 double labelDifference(const Tensor& scores, const cv::Mat& labels);
 
-/// Like labelDifference(), for labels from masks of queries, by the formula of MpmMaskLabels. Checks only a
-/// part of the rows of large images.
+/// Like labelDifference(), but computes the scores from masks and classes of queries with the formula of
+/// MpmMaskLabels. In large images, checks only a part of the rows.
 double maskLabelDifference(const Tensor& masks, const Tensor& classes, const cv::Mat& labels);
 
 struct Proof {
@@ -80,15 +80,15 @@ struct Proof {
     double worst = 0;        ///< largest difference, relative to the largest value of the output
     List<std::string> flat;  ///< outputs with the same value everywhere, which prove little
     std::map<std::string, int64_t>
-        nearTies;      ///< by selection: number of places at which two choices are equally good
-    int unstable = 0;  ///< inputs that prove nothing: their last digits change the export's results
+        nearTies;      ///< for each selection, the number of places at which two choices are equally good
+    int unstable = 0;  ///< number of inputs that prove nothing, because their last digits decide the results
 };
 
 /// Indices of the original's outputs from which the converted model makes labels.
 struct LabelOutputs {
     int labels = -1;   ///< output that becomes labels (class ids); -1: none
-    int classes = -1;  ///< output with the classes of the queries, if `labels` is their masks; -1: labels are
-                       ///< the argmax of the scores in `labels`
+    int classes = -1;  ///< if `labels` has masks of queries, the output with the classes of the queries;
+                       ///< -1: `labels` has scores of classes, and a label is their argmax
 };
 
 /// An input for a trial run of a model.
@@ -99,8 +99,8 @@ struct TrialInput {
 };
 using Trial = List<TrialInput>;
 
-/// Compares two models in two steps, so that a large model is not in memory twice. The constructor runs the
-/// original; check() runs the converted file. Neither model merges tokens. The inputs are random.
+/// Compares two models in two steps, so that only one model is in memory. The constructor runs the original;
+/// check() runs the converted file. Neither model merges tokens. The inputs are random.
 class Prover {
 public:
     /// If `path` is not empty, OpenCV runs this file, which is the original as the converter writes it. If
@@ -110,7 +110,7 @@ public:
     Prover(const Graph& original, const std::string& path, const List<Shape>& inputs, const Graph& converted,
            bool byImage = false);
 
-    /// A function that reads the original again, to try other inputs if the models differ.
+    /// A function that reads the original again. check() calls it if the models differ, to try other inputs.
     using Reread = std::function<Graph()>;
     void setReread(Reread reread) { m_reread = std::move(reread); }
 
@@ -118,7 +118,7 @@ public:
     const List<Tensor>& results() const { return m_expected.front(); }
 
     /// Compares the converted file with the original. Throws Refusal if they differ. If `plainly` is true,
-    /// evaluates the file node by node, because no engine for the layers form is available.
+    /// evaluates the file node by node (for the layers form, because no engine for it is available).
     Proof check(const std::string& converted, const LabelOutputs& labels, bool plainly = false) const;
 
 private:
@@ -139,12 +139,12 @@ private:
     List<Port> m_ports;  // the inputs of the original
     Selections m_selections;
     List<std::string> m_outputNames;
-    List<List<Tensor>> m_expected;  // by input: the outputs, then the extra outputs of the selections
-    List<int64_t> m_values;         // bytes of the converted model's values, by input
+    List<List<Tensor>> m_expected;  // for each input, the outputs, then the extra outputs
+    List<int64_t> m_values;         // for each input, bytes of the converted model's values
     Reread m_reread;
 };
 
-/// Throws Refusal if OpenCV cannot run the file or the outputs are not finite.
+/// Throws Refusal if OpenCV cannot run the file, or if the outputs are not finite.
 void checkRuns(const std::string& converted);
 
 }  // namespace mpm::models

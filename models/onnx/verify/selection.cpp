@@ -10,7 +10,7 @@
 namespace mpm::models {
 namespace {
 
-// Whether the node computes indices from indices, by moving elements or by arithmetic.
+// Returns whether the node moves indices, or computes indices from indices.
 bool keepsIndices(const Node& node) {
     return node.isAny({"Unsqueeze", "Squeeze", "Reshape", "Flatten", "Expand", "Tile", "Cast", "Identity",
                        "Concat", "Slice", "Transpose", "Add", "Sub", "Mul", "Div", "Mod", "Floor"});
@@ -25,8 +25,8 @@ void addOutput(Graph& graph, int value, const std::string& name, Type type, cons
     graph.outputs.push_back(Port::of(value, name, type, shape));
 }
 
-// Returns the names of a value and of the values of which it is a copy, because a conversion keeps only one
-// of these values.
+// Returns the names of a value and of the values that it copies, because a conversion keeps only one of these
+// values.
 List<std::string> namesOfElements(const Graph& graph, int value) {
     List<std::string> names{graph.values[value].name};
     for (const Node* node = graph.nodeOf(value);
@@ -44,8 +44,8 @@ int valueNamed(const Graph& graph, const std::string& name) {
     return kAbsent;
 }
 
-// Whether the node is a Cast whose result is an output of the graph. If indices reach an output through such
-// a Cast, other nodes read these indices from the input of the Cast.
+// Returns whether the node is a Cast whose result is an output of the graph. If indices reach an output
+// through such a Cast, other nodes read the indices from the input of the Cast.
 bool makesOutput(const Graph& graph, const Node* node) {
     return node && node->is("Cast") &&
            std::any_of(graph.outputs.begin(), graph.outputs.end(),

@@ -16,7 +16,7 @@ namespace {
 
 struct ImportArguments {
     std::string input, output, variant, classesOf;
-    std::vector<int> blocks;  ///< empty: 2 and 5, if the model has them
+    std::vector<int> blocks;  ///< empty: 2 and 5, if these blocks exist
     std::vector<int64_t> size;
     ImportOptions options;
     bool quiet = false;

@@ -20,7 +20,7 @@ namespace {
 
 struct SceneArguments {
     std::string root, split = "val";
-    std::vector<std::string> clip;  ///< lights, used by the streets in turn; empty: single frames, no clip
+    std::vector<std::string> clip;  ///< lights, which the streets use in turn; empty: single frames
     int frames = 200, seed = 1, streets = 1;
     double rate = 5;
     std::vector<int> size{480, 640};
@@ -35,8 +35,8 @@ void write(const fs::path& path, const cv::Mat& image) {
 }
 
 /// Writes clips: consecutive frames of a fixed camera, one street after the other, with the objects in COCO's
-/// format (annotations) and in MOTChallenge's format (tracks). Marks objects that are mostly hidden or very
-/// small as ignored, because a detector may find or miss them.
+/// format (annotations) and in MOTChallenge's format (tracks). Marks objects as ignored if they are mostly
+/// hidden or very small, because a detector may find or miss such objects.
 class ClipWriter {
 public:
     explicit ClipWriter(const SceneArguments& a) : m_arguments(a) {}

@@ -21,7 +21,7 @@ namespace mpm::models {
 struct AugmentOptions {
     int height = 256, width = 320;                      ///< size of the crop
     double scaleLow = 0.6, scaleHigh = 1.8;             ///< limits of the scale, which is log-uniform
-    int modelHeight = 0;                                ///< height of images at scale 1; 0: their own height
+    int modelHeight = 0;                                ///< height of images at scale 1; 0: unchanged
     double night = 0.15;                                ///< share of images with the night simulation
     std::optional<street::NightParameters> fixedNight;  ///< absent: random values near the defaults
     bool geometry = true;                               ///< random flips and changes of the aspect ratio
@@ -97,10 +97,10 @@ pipeline::Sample augment(const pipeline::Sample& sample, const AugmentOptions& o
 
 constexpr int64_t kNoPolicyLabel = 255;
 
-/// Converts labels [B, H, W] to labels of superpatches, [B, H/32, W/32]: 1 if all 32x32 pixels have the same
-/// label or all are ignored, else 0. H and W must be multiples of 32. `ignoredBorder`: the data set does not
-/// label the border of images. Superpatches at the border that mix a single class with ignored pixels then
-/// become kNoPolicyLabel.
+/// Converts labels [B, H, W] to labels of superpatches (32x32 pixels), [B, H/32, W/32]: 1 if all pixels have
+/// the same label or all are ignored, else 0. H and W must be multiples of 32. If `ignoredBorder` is true,
+/// the data set does not label the border of images. Superpatches at the border that mix a single class with
+/// ignored pixels then become kNoPolicyLabel.
 torch::Tensor policyLabels(const torch::Tensor& labels, int64_t ignored, bool ignoredBorder = false);
 
 }  // namespace mpm::models

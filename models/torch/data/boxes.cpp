@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kMostClasses = 10'000;
 constexpr size_t kMostObjects = 10'000;              // per image
-constexpr double kLeastShown = 0.3, kLeastSide = 2;  // a box with less area or a shorter side is ignored
+constexpr double kLeastShown = 0.3, kLeastSide = 2;  // a box with a smaller shown share or side is ignored
 
 BoxImage::Object moved(const BoxImage::Object& object, const cv::Matx23d& by, cv::Size size) {
     const auto corner = [&](double x, double y) {

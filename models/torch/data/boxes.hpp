@@ -15,7 +15,7 @@ struct BoxImage {
     struct Object {
         cv::Rect2d box;  ///< in pixels of the image
         int label = 0;
-        bool ignored = false;  ///< a detector may find or miss the object
+        bool ignored = false;  ///< if true, neither the loss nor the AP counts the object
     };
     std::string path;
     cv::Size size;  ///< image size that the boxes refer to

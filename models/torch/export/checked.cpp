@@ -168,7 +168,7 @@ double exportStandard(Segmenter& model, const pipeline::Classes& classes, const 
 double exportFused(Segmenter& model, const pipeline::Classes& classes, const std::vector<int>& blocks,
                    const std::string& path) {
     model->eval();
-    const PendingFile plain(path, Access::Umask);  // never kept
+    const PendingFile plain(path, Access::Umask);  // temporary, because keep() is not called
     PendingFile fused(path, Access::Umask);
     exportOnnx(model, classes, plain.path(), Norms::Written);
     ConvertOptions options;
@@ -188,7 +188,7 @@ double exportSharing(Segmenter& model, const std::shared_ptr<Sharing>& sharing,
     model->setSharing(sharing);  // checks that sizes and normalisation allow sharing
     model->setSharing(nullptr);
     sharing->countOn(1, vit.patches() / 4);
-    const PendingFile plain(path, Access::Umask), fused(path, Access::Umask);  // never kept
+    const PendingFile plain(path, Access::Umask), fused(path, Access::Umask);  // temporary
     PendingFile shared(path, Access::Umask);
     exportOnnx(model, classes, plain.path(), Norms::Written);
     ConvertOptions options;

@@ -40,14 +40,14 @@ double exportFused(Segmenter& model, const pipeline::Classes& classes, const std
                    const std::string& path);
 
 /// Like exportFused(), but the file has the policy and merges nothing by default. Instead, the four patches
-/// of a superpatch share a token, in `sharing->shared` superpatches. Compares the outputs if 0, `shared` or
-/// all superpatches share; also compares the maps if any share.
+/// share a token in `sharing->shared` superpatches. Compares the outputs for 0, `shared` and all
+/// superpatches. Also compares the maps, except for 0.
 double exportSharing(Segmenter& model, const std::shared_ptr<Sharing>& sharing,
                      const pipeline::Classes& classes, const std::string& path, int batch = 1);
 
 /// Adds policy and sharing to a Segmenter in the fused form. For each superpatch, `MpmShare` takes either the
 /// tokens of the patches or the token of the half-size image. Encoder and decoder take the map of `MpmShare`.
-/// `rows` and `columns`: size of the grid of patches.
+/// `rows` and `columns` are the size of the grid of patches.
 void addSharing(Graph& graph, const Sharing& sharing, int64_t rows, int64_t columns);
 
 Tensor tensorOf(const torch::Tensor& tensor);

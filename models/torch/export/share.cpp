@@ -57,7 +57,7 @@ int SharingWriter::layer(int x, const ConvNorm& layer, const std::string& name) 
     const auto [weight, bias] = layer->folded();
     const int y = convolution(x, weight, bias, layer->conv, name);
     if (!layer->activates()) return y;
-    // Writes ReLU6 without Clip, which OpenCV 4.6 reads only in the form before opset 11.
+    // Writes ReLU6 without Clip, because OpenCV 4.6 reads Clip only in its form before opset 11.
     const int six = m_graph.addConstant(name + ".six", Tensor::floats({1, 1, 1, 1}, 6)),
               positive = only(add("Relu", "", {y}, {name + ".relu"}));
     Node& least = add("MpmArithmetic", "mpm", {positive, six}, {name + ".relu6"});

@@ -19,7 +19,7 @@ constexpr int kMaxDepth = 32;
 constexpr const char *kNoCheckpoint = "not a checkpoint of mpm-models",
                      *kDamaged = "the checkpoint's progress is damaged";
 
-/// The tensors of a LibTorch archive by path: "mean.encoder.norm.weight".
+/// Reads a LibTorch archive, in which each value has a path such as "mean.encoder.norm.weight".
 class ArchiveReader {
 public:
     explicit ArchiveReader(std::string_view bytes) : m_archive(bytes) { visit(m_archive.root(), "", 0); }
@@ -38,8 +38,8 @@ private:
     std::set<Entry> m_seen;
 };
 
-/// Lists the values below an object. Throws if an object has two paths, because paths would never end if
-/// objects referred to each other.
+/// Lists the values below an object. Throws if an object has two paths: if objects refer to each other, paths
+/// never end.
 void ArchiveReader::visit(const Pickled& object, const std::string& path, int depth) {
     demand(depth < kMaxDepth && m_seen.insert(&object).second, kNoCheckpoint, ": its objects form no tree");
     for (const auto& [key, value] : object.map) {

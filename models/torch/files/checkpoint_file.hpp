@@ -20,10 +20,10 @@ struct Progress {
     double seconds = 0;       ///< time spent training
 };
 
-/// Tensors are "model.*", "mean.*" (named like the model's parameters) and "optimiser.*": "momentum0", ...
-/// and "adam.0.step", "adam.0.exp_avg", "adam.0.exp_avg_sq", ... in the order of the optimiser's weights.
+/// The names of tensors are "model.*" and "mean.*" (* is the name of a parameter), and "optimiser.*": * is
+/// "momentum0", ... or "adam.0.step", "adam.0.exp_avg", ... in the order of the optimiser's weights.
 struct CheckpointFile {
-    std::string options;  ///< of the model, as JSON
+    std::string options;  ///< the model's options, as JSON
     Progress progress;
     bool hasProgress = false;  ///< false if the file has only weights
     FileTensors tensors;

@@ -1,4 +1,4 @@
-// Tensors in files of weights, without LibTorch. The readers execute nothing in a file, and compare every
+// Tensors in files of weights, without LibTorch. The readers execute no code from a file, and compare every
 // size and offset with the file before they allocate memory.
 #pragma once
 
@@ -50,11 +50,11 @@ std::int64_t elementsOf(const std::vector<std::int64_t>& shape, const std::strin
 FileTensor denseTensor(std::string_view data, Element element, const std::vector<std::int64_t>& shape,
                        const std::string& name, bool columnMajor = false);
 
-/// Returns the number in at most eight bytes, lowest byte first.
+/// Returns the number that at most eight bytes contain, lowest byte first.
 std::uint64_t littleEndian(std::string_view bytes);
 
-/// A limit of the memory of a file's tensors. Without a limit, a small file could fill all memory: with
-/// packed zeros, or with many views of a storage, which the reader copies.
+/// A limit for the memory of a file's tensors. Without a limit, a small file could fill all memory with
+/// packed zeros, or with many views of the same storage, which the reader copies.
 class Allowance {
 public:
     explicit Allowance(std::string_view file) : m_left((std::uint64_t{64} << 20) + 8 * file.size()) {}
@@ -70,7 +70,7 @@ FileTensors torchZipTensors(std::string_view bytes);     ///< torch.save: the di
 FileTensors safetensorsTensors(std::string_view bytes);  ///< Hugging Face's format
 FileTensors npzTensors(std::string_view bytes);          ///< numpy.savez
 
-/// The texts of a safetensors file's __metadata__.
+/// Returns the texts in the __metadata__ of a safetensors file.
 std::map<std::string, std::string> safetensorsTexts(std::string_view bytes);
 
 }  // namespace mpm::models

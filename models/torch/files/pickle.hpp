@@ -25,7 +25,7 @@ struct Pickled {
     std::string text;               ///< of a Text; "module name" of a Global; the type of a Storage
     std::vector<PickledPtr> items;  ///< of a Sequence
     std::vector<std::pair<PickledPtr, PickledPtr>> map;  ///< of a Dictionary, or the state of an Opaque
-    // Only of a Storage or Tensor:
+    // These members are set only in a Storage or Tensor.
     std::string key;
     int64_t offset = 0;
     std::vector<int64_t> shape, stride;
@@ -47,8 +47,8 @@ struct ZipMember {
     std::uint64_t size = 0;  ///< after unpacking
 };
 
-/// Lists the members. Throws FileError if an archive is damaged or encrypted, or if a member is packed by
-/// another method than deflate.
+/// Lists the members of a zip archive. Throws FileError if the archive is damaged or encrypted, or if a
+/// member is packed by another method than deflate.
 std::vector<ZipMember> listZip(std::string_view bytes);
 
 /// Returns the member's content, unpacked if deflated. Throws FileError if the content has more than `limit`

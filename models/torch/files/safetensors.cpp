@@ -9,7 +9,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::uint64_t kMaxHeader = std::uint64_t{16} << 20;  // enough for 100,000 tensors
-constexpr int kMaxHeaderDepth = 3;                             // {"name": {"shape": [1]}}
+constexpr int kMaxHeaderDepth = 3;                             // as in {"name": {"shape": [1]}}
 
 struct Parts {
     Json header;

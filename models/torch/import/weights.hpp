@@ -20,7 +20,7 @@ struct ImportReport {
 struct ImportOptions {
     int64_t height = 0, width = 0;  ///< of the model; 0: as in the file
     int64_t sourceGridHeight = 0;   ///< rows of patches in the file; 0: from variant.yml, else square
-    int64_t classes = 11;           ///< of the model, if the file has no decoder
+    int64_t classes = 11;           ///< classes of the model, if the file has no decoder
     std::string normalisation;      ///< vit or deit; empty: from variant.yml, else vit
     Variant variant;                ///< from variant.yml next to the file, if it exists
 };

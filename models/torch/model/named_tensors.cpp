@@ -15,8 +15,8 @@ NamedTensors toTorch(const FileTensors& tensors) {
 }
 
 NamedTensors tensorsOf(const std::string& bytes, const std::string& path) {
-    // These four bytes identify a zip file. A safetensors file begins with the length of a header, and as a
-    // length, these bytes would be far too large.
+    // These four bytes identify a zip file. A safetensors file begins with the length of its header, and
+    // these bytes would be a length that is far too large.
     if (bytes.compare(0, 4, "PK\x03\x04") != 0) {
         demand(bytes.compare(0, 4, "\x80\x02\x8a\x0a") != 0,
                "of PyTorch before 1.6; save it again with a newer one");

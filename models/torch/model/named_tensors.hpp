@@ -13,7 +13,7 @@ namespace mpm::models {
 
 using NamedTensors = std::map<std::string, torch::Tensor>;
 
-/// Returns f32 for floating-point elements, else i64.
+/// Returns a tensor of f32 for floating-point elements, else of i64.
 torch::Tensor toTorch(const FileTensor& tensor);
 
 /// Reads PyTorch's zip (.pth, .pt, .bin), safetensors, or .npz. Recognises .npz by the name of the file, the

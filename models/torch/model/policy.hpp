@@ -52,8 +52,8 @@ private:
 };
 TORCH_MODULE(InvertedResidual);
 
-/// images [B, 3, H, W] -> logits [B, 2, H/32, W/32]; channel 1 is the logit of "a single class". H and W must
-/// be multiples of 32.
+/// Maps images [B, 3, H, W] to logits [B, 2, H/32, W/32]. Channel 1 is the logit of "a single class". H and W
+/// must be multiples of 32.
 class PolicyNetImpl : public torch::nn::Module {
 public:
     explicit PolicyNetImpl(const Normalisation& normalisation = {});
@@ -92,7 +92,7 @@ struct SharedTokens {
     torch::Tensor map;   ///< int64 [B, N]: the token of each patch; tokens are numbered in raster order
 };
 
-/// Returns the indices of the `count` highest scores in each row of `scores` [B, P], sorted by index. If
+/// Returns the indices of the `count` highest scores in each row of `scores`, sorted by index. If
 /// scores are equal, takes the lower index. The result has no gradient.
 torch::Tensor highestScores(const torch::Tensor& scores, int64_t count);
 
@@ -100,7 +100,7 @@ torch::Tensor highestScores(const torch::Tensor& scores, int64_t count);
 /// grid of patches must have even sides. The number of tokens K is N - 3 S.
 SharedTokens shareTokens(const torch::Tensor& chosen, int64_t gridHeight, int64_t gridWidth);
 
-/// Returns the mean row of each superpatch, [B, N/4, D]; `rows` is [B, N, D], for a grid of patches.
+/// Returns the mean row of each superpatch, [B, N/4, D]. `rows`, [B, N, D], has a row for each patch.
 torch::Tensor superpatchMeans(const torch::Tensor& rows, int64_t gridHeight, int64_t gridWidth);
 
 }  // namespace mpm::models

@@ -82,7 +82,7 @@ torch::Tensor clusterMeans(const torch::Tensor& tokens, const torch::Tensor& map
     const auto ids = map.to(tokens.device());
     const auto weights = sizes.defined() ? sizes : torch::ones({map.numel()}, tokens.options());
     const auto sums = clusterSizes(weights, ids);
-    // Divides the members before their addition, because a sum of members could overflow.
+    // Scales the members before it adds them, because a sum of members could overflow.
     const auto shares = tokens * (weights / sums.index_select(0, ids)).unsqueeze(1);
     return torch::zeros({sums.numel(), tokens.size(1)}, tokens.options()).index_add(0, ids, shares);
 }
@@ -145,7 +145,7 @@ torch::Tensor windowSimilarity(const torch::Tensor& unit, int64_t height, int64_
     const auto windows = grid.reshape({height / 2, 2, width / 2, 2, -1})
                              .permute({0, 2, 1, 3, 4})
                              .reshape({-1, 4, unit.size(1)});
-    // |a + b + c + d|^2 is the sum of the four squares and of twice the cosine of each pair.
+    // For four unit rows, |a + b + c + d|^2 is the sum of their squares plus twice the cosine of each pair.
     const auto squares = windows.pow(2).sum(2).sum(1);
     return (windows.sum(1).pow(2).sum(1) - squares) / 12;
 }

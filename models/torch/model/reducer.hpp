@@ -11,15 +11,15 @@ namespace mpm::models {
 
 struct ReducerSettings {
     std::string method = "mpm";     ///< mpm, tome, algm or none
-    std::vector<int64_t> schedule;  ///< mpm: merges before these blocks (from 0, rising); {}: none
+    std::vector<int64_t> schedule;  ///< mpm: blocks before which tokens merge (from 0, rising)
     int64_t edges = 13;             ///< tome: tokens removed in each block
     double threshold = 0.88;        ///< algm: least mean similarity of a window that merges
 
-    /// Whether any block reduces tokens. Throws for an unknown method.
+    /// Returns whether any block reduces tokens. Throws if the method is unknown.
     bool reduces() const;
-    /// Whether the method reduces the tokens at the block's input (mpm).
+    /// Returns whether the method reduces the tokens at the block's input (mpm).
     bool actsBefore(int64_t block) const;
-    /// Whether the method reduces tokens between the block's attention and MLP (tome, algm).
+    /// Returns whether the method reduces tokens between the block's attention and MLP (tome, algm).
     bool actsInside(int64_t block, int64_t depth) const;
 };
 

@@ -76,7 +76,7 @@ public:
     VitBlockImpl(int64_t dim, int64_t heads, double dropPath);
     torch::Tensor forward(const torch::Tensor& x) { return runMlp(attend(x)); }
 
-    /// The two halves of a block, for reducers that act between them.
+    /// Run the two halves of a block. Some reducers act between the halves.
     torch::Tensor attend(const torch::Tensor& x, const torch::Tensor& keyBias = {},
                          torch::Tensor* keys = nullptr);
     torch::Tensor runMlp(const torch::Tensor& x);
@@ -105,7 +105,7 @@ public:
     explicit VisionTransformerImpl(const VitOptions& options);
 
     /// Returns restored tokens [B, special + N, D] of images [B, 3, H, W]; H and W must be multiples of the
-    /// patch.
+    /// patch size.
     torch::Tensor forward(const torch::Tensor& images, TokenTaps* taps = nullptr);
 
     /// Returns tokens [B, special + K, D], not restored. The four patches of a chosen superpatch share a
@@ -114,8 +114,8 @@ public:
     torch::Tensor forwardShared(const torch::Tensor& images, const SharedTokens& shared);
 
     void setReducer(const ReducerSettings& settings) { m_reducer = settings; }
-    /// Returns a trace for each image of the previous forward in evaluation mode; empty if that forward did
-    /// not merge.
+    /// Returns a trace for each image of the previous call of forward() in evaluation mode; empty if the call
+    /// did not merge.
     const std::vector<MergeTrace>& traces() const { return m_traces; }
 
     const VitOptions& options() const { return m_options; }
@@ -148,7 +148,7 @@ void seedDropPath(uint64_t seed);
 torch::Tensor resizePositions(const torch::Tensor& positions, int64_t special, int64_t fromHeight,
                               int64_t fromWidth, int64_t toHeight, int64_t toWidth);
 
-/// A decoder: tokens [B, K, D] -> scores [B, K, classes].
+/// A decoder, which maps tokens [B, K, D] to scores [B, K, classes].
 class DecoderImpl : public torch::nn::Module {
 public:
     virtual torch::Tensor forward(const torch::Tensor& tokens) = 0;
@@ -176,9 +176,9 @@ public:
     torch::nn::Linear head{nullptr};
 };
 
-/// A decoder that finds a box at each patch: tokens [B, K, D] -> [B, K, classes + 4]. The channels are the
-/// logits of the classes, the offset of the box's centre from the patch's centre, and the logarithm of the
-/// box's size. Offset and size are in patches.
+/// A decoder that finds a box at each patch. It maps tokens [B, K, D] to [B, K, classes + 4]. The channels
+/// are the logits of the classes, the offset of the box's centre from the patch's centre, and the logarithm
+/// of the box's size. Offset and size are in patches.
 class BoxDecoderImpl : public DecoderImpl {
 public:
     BoxDecoderImpl(int64_t classes, int64_t encoderDim);
@@ -221,10 +221,10 @@ class SegmenterImpl : public torch::nn::Module {
 public:
     explicit SegmenterImpl(const SegmenterOptions& options);
 
-    /// images [B, 3, H, W] -> masks [B, classes, H/patch, W/patch]
+    /// Maps images [B, 3, H, W] to masks [B, classes, H/patch, W/patch].
     torch::Tensor masks(const torch::Tensor& images, TokenTaps* taps = nullptr);
 
-    /// images [B, 3, H, W] -> logits [B, classes, H, W], masks enlarged bilinearly
+    /// Maps images [B, 3, H, W] to logits [B, classes, H, W]: masks, enlarged bilinearly.
     torch::Tensor forward(const torch::Tensor& images);
 
     struct Boxes {
@@ -238,8 +238,8 @@ public:
     /// is among the `shared` highest. nullptr: no sharing. parameters() does not include the policy's
     /// weights.
     void setSharing(std::shared_ptr<Sharing> sharing);
-    /// Returns the token of each patch, int64 [B, N], of the previous forward in evaluation mode; undefined
-    /// without sharing.
+    /// Returns the token of each patch, int64 [B, N], in the previous call of forward() in evaluation mode;
+    /// undefined without sharing.
     const torch::Tensor& sharedMap() const { return m_sharedMap; }
 
     const SegmenterOptions& options() const { return m_options; }
@@ -267,13 +267,13 @@ constexpr double kPeak = 10;
 /// Returns x and y of the centre of each patch, in patches: [rows * columns, 2].
 torch::Tensor patchCentres(int64_t rows, int64_t columns);
 
-/// CV_8UC3 BGR -> [3, H, W], RGB, normalised.
+/// Converts CV_8UC3 BGR to a normalised RGB tensor [3, H, W].
 torch::Tensor toTensor(const cv::Mat& image, const Normalisation& normalisation = {});
 
 /// Sets truncated normal weights, zero biases, sine-cosine positions, and attention that resembles trained
-/// attention. The product of query and key is near the identity, so that tokens attend to similar and near
-/// tokens. The product of value and projection is near the negative identity. Such attention helps most if
-/// the data set is small ("Mimetic initialization", Trockman and Kolter 2023).
+/// attention. The product of query and key weights is near the identity, so that tokens attend to similar and
+/// near tokens. The product of value and projection weights is near the negative identity. Such attention
+/// helps most if the data set is small ("Mimetic initialization", Trockman and Kolter 2023).
 void initialise(Segmenter& model);
 
 /// Sets patch filters to the principal components of the images' patches, partly whitened, so that an

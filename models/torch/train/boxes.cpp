@@ -10,9 +10,9 @@ namespace mpm::models {
 namespace {
 
 constexpr double kDistance = 5, kOverlap = 2;  // loss weights of a box; a score has weight 1
-constexpr double kSpread = 0.12;               // width of an object's heat, as a share of the object's size
+constexpr double kSpread = 0.12;               // spread of heatOf(), as a share of the object's size
 constexpr double kLeastSpread = 0.3;           // lower limit of the spread, in patches
-constexpr double kLeastHeat = 0.01;            // heat below this limit becomes 0
+constexpr double kLeastHeat = 0.01;            // heatOf() below this limit becomes 0
 constexpr float kLeastScore = 0.01f;
 
 /// Converts centre, width and height to corners.
@@ -77,7 +77,7 @@ torch::Tensor patchesIn(const Truth& truth, cv::Size size) {
     return ((centres > box.slice(2, 0, 2) - .5 / grid) & (centres < box.slice(2, 2) + .5 / grid)).all(2);
 }
 
-/// Returns a map [objects, patches]: 1 at the patch with the object's centre, less around it, 0 far away.
+/// Returns a Gaussian for each object, [objects, patches]: 1 at the patch with the object's centre.
 torch::Tensor heatOf(const Truth& truth, cv::Size grid) {
     const auto size = torch::tensor({double(grid.width), double(grid.height)}, torch::kFloat32);
     const auto home =
@@ -89,7 +89,7 @@ torch::Tensor heatOf(const Truth& truth, cv::Size grid) {
 }
 
 /// Returns the weight of each patch in the loss of each object's box. A patch has a weight only for the
-/// object with the most heat at this patch.
+/// object with the highest heatOf() at this patch.
 torch::Tensor sharesOf(const torch::Tensor& heat) {
     const auto hottest = torch::one_hot(heat.argmax(0), heat.size(0)).t().to(heat);
     const auto won = heat * hottest;

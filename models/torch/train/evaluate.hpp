@@ -18,8 +18,7 @@ cv::Mat predict(Segmenter& model, const cv::Mat& image);
 
 struct Evaluation {
     pipeline::Confusion confusion;
-    std::vector<double>
-        tokens;  ///< image tokens entering each block, mean over images; empty without merging
+    std::vector<double> tokens;  ///< mean number of image tokens in each block; empty without merging
 };
 
 /// Predicts all samples and compares with their labels. `sampleAt(i)` returns sample i of `count`.
@@ -40,7 +39,7 @@ torch::Tensor teacherLoss(const torch::Tensor& student, const torch::Tensor& tea
 torch::Tensor patchShares(const torch::Tensor& labels, int64_t classes, int64_t gridHeight,
                           int64_t gridWidth);
 
-/// Returns a loss (neighbourhood components analysis) that is low if tokens that are near by cosine have the
+/// Returns a loss (neighbourhood components analysis) that is low if tokens with a high cosine have the
 /// same classes. tokens [M, D], shares [M, classes]. The lower the loss, the less accuracy is lost if mutual
 /// neighbours merge.
 torch::Tensor neighbourLoss(const torch::Tensor& tokens, const torch::Tensor& shares);

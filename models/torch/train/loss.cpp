@@ -9,7 +9,7 @@ namespace F = torch::nn::functional;
 namespace mpm::models {
 
 /// Lets the pixels become wrong one after another, and returns how much the IoU falls at each pixel.
-/// isClass [P] is 1 for pixels of the class; the pixels are sorted by falling error.
+/// isClass [P] is 1 for pixels of the class; the pixels are sorted from the highest to the lowest error.
 static torch::Tensor overlapLost(const torch::Tensor& isClass) {
     const auto total = isClass.sum();
     const auto intersection = total - isClass.cumsum(0);

@@ -18,7 +18,7 @@ static bool decays(const std::string& name, const torch::Tensor& weight) {
     return true;
 }
 
-/// Whether a weight is a matrix that maps tokens to tokens, unlike embeddings.
+/// Returns whether a weight is a matrix that maps tokens to tokens, unlike embeddings.
 static bool isHidden(const std::string& name, const torch::Tensor& weight) {
     if (weight.dim() != 2) return false;
     return name.find(".blocks.") != std::string::npos || name.find("proj_") != std::string::npos;

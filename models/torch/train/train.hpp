@@ -32,7 +32,7 @@ public:
     void add(const CurveRow& row);
     const std::vector<CurveRow>& rows() const { return m_rows; }
 
-    /// Draws two plots over the number of images seen: loss, and measure on the validation split.
+    /// Draws two plots over the number of images seen: the loss, and the measure on the validation split.
     void draw(const std::string& pngPath, const std::string& measure) const;
 
 private:
@@ -85,7 +85,7 @@ struct TrainOptions {
     std::string teacher;      ///< a model of any variant whose scores are also learned; empty: none
     double teacherShare = 1;  ///< weight of the teacher's loss; the labels have weight 1
     std::vector<int64_t> neighbourBlocks;  ///< blocks with neighbourLoss() on their input tokens
-    double neighbourShare = 0.3;           ///< weight of this loss; the labels have weight 1
+    double neighbourShare = 0.3;           ///< weight of neighbourLoss(); the labels have weight 1
     std::string policy;                    ///< file of the policy for token sharing; empty: none
     int64_t shared = 0;  ///< number of sharing superpatches at the model's size, also in validation
     OptimiserOptions optimiser;
@@ -98,7 +98,7 @@ struct TrainOptions {
     int workers = 2;              ///< parts that run in parallel
     int64_t validateEvery = 500;  ///< steps
     int64_t checkpointEvery = 100;
-    bool mixed = true;      ///< products in bf16 if the hardware has it
+    bool mixed = true;      ///< computes products in bf16 if the hardware supports bf16
     int64_t stopAfter = 0;  ///< step after which to stop without a checkpoint, for tests; 0: never
     bool quiet = false;
 
