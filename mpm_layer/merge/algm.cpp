@@ -55,7 +55,7 @@ std::vector<Window> rankedWindows(const RowsView& rows, cv::Size grid) {
     return windows;
 }
 
-// Numbers the clusters: first the merged squares, the most similar first; then single tokens, ascending.
+// Numbers the clusters: first merged squares, in the order of `windows`; then single tokens, ascending.
 MergeMap joinWindows(const std::vector<Window>& windows, int merged, int tokens) {
     MergeMap map;
     map.ids.assign(tokens, -1);
@@ -171,7 +171,7 @@ ReducerEntry algmEntry() {
         "Adaptive Local-then-Global Merging: similar 2x2 windows, later similar pairs",
         {Parameter::number("tau", 0.88, -1, 1), Parameter::word("batch", {"each", "least"})},
         [](const Arguments& a) { return std::make_shared<Algm>(a.number("tau"), a.is("batch", "least")); },
-        // Every even token is compared with every odd token. The cost of the first stage is negligible.
+        // Compares every even token with every odd token. The cost of the first stage is negligible.
         [](const Arguments&, const MatchingSize& size) {
             const double half = size.tokens / 2;
             return 2 * half * half * size.width;

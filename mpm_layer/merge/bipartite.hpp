@@ -1,4 +1,4 @@
-// Bipartite matching of alternating tokens, as ToMe and the second stage of ALGM use it.
+// Bipartite matching of even with odd tokens, for ToMe and the second stage of ALGM.
 #pragma once
 
 #include <vector>
@@ -16,8 +16,9 @@ struct Matching {
 
     /// Returns the sources, the most similar first; if similarities are equal, the lower index first.
     std::vector<int> ranking() const;
-    /// Merges the `edges` most similar sources with their targets. Unmerged sources come first, then targets,
-    /// both in ascending order. This order decides which rows are even and odd in the next stage.
+    /// Merges the `edges` most similar sources with their targets. The clusters of unmerged sources come
+    /// first, then the targets' clusters, both ascending. This order decides which rows are even and odd in
+    /// the next stage.
     MergeMap join(int edges) const;
 };
 

@@ -1,4 +1,4 @@
-// Mutual pairs among neighbours only, for images with too many tokens for N^2 similarities.
+// Mutual pairs among neighbours only, for images with too many tokens to compare all of them.
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@
 namespace mpm {
 namespace {
 
-// Returns, for each row, the place of the row's representative (the first image token) in the grid.
+// Returns, for each row, the position of the row's representative (its first image token) in the grid.
 std::vector<cv::Point> placesOf(const StageContext& image) {
     const int tokens = image.composed ? image.composed->tokens() : image.tokens.count;
     if (image.grid.area() != tokens) {
@@ -28,7 +28,7 @@ std::vector<cv::Point> placesOf(const StageContext& image) {
     return places;
 }
 
-// The rows in each line of the grid, from left to right.
+// The rows in each line of the grid, sorted from left to right.
 class Lines {
 public:
     Lines(const std::vector<cv::Point>& places, const UnitRows& rows, cv::Size grid)
@@ -42,8 +42,8 @@ public:
 
     const cv::Point& placeOf(int row) const { return m_places[m_rows.original(row)]; }
 
-    // Finds all other rows at most `window` lines and columns away, in ascending order, so that the lowest
-    // index wins ties.
+    // Finds all other rows that are at most `window` lines and columns away. The result is ascending, so
+    // that the lowest index wins ties.
     void around(int row, int window, std::vector<int>& found) const {
         const cv::Point at = placeOf(row);
         const int last = std::min(static_cast<int>(m_lines.size()) - 1, at.y + window);

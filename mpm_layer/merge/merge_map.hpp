@@ -1,4 +1,4 @@
-// The merge map: the cluster of each token. Every reducer returns a map, and all other code reads it.
+// The merge map: the cluster of each token. Every reducer returns a map; all other code reads maps.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@ struct MergeMap {
 
 MergeMap identityMap(int tokens);
 
-/// Returns i -> second(first(i)). Throws if the tokens of `second` are not the clusters of `first`.
+/// Returns the map i -> second.ids[first.ids[i]]. Throws if second.tokens() is not first.clusters.
 MergeMap compose(const MergeMap& first, const MergeMap& second);
 
-/// Returns a new number for each cluster, in the order of representatives (the lowest members).
+/// Returns a new number for each cluster, in the order of the clusters' representatives (lowest members).
 std::vector<int> representativeOrder(const MergeMap& map);
 void renumber(MergeMap& map, const std::vector<int>& order);
 
@@ -34,7 +34,7 @@ void checkMapForm(const cv::Mat& map, const char* what);
 MergeMap toMergeMap(const cv::Mat& map, const char* what);
 cv::Mat toMat(const MergeMap& map);
 
-/// Members of each cluster, in ascending order.
+/// The members of each cluster, in ascending order.
 class Clusters {
 public:
     explicit Clusters(const MergeMap& map);
@@ -59,9 +59,9 @@ struct RowsView {
 /// How the members of a cluster become a row.
 enum class Mean {
     Plain,
-    Weighted,  ///< by the number of tokens that each member represents
-    Scaled     ///< weighted, then scaled: the length becomes the geometric mean of the weighted mean's length
-               ///< and the members' mean length
+    Weighted,  ///< weighted by the number of tokens that each member represents
+    Scaled     ///< the weighted mean, scaled: the new length is the geometric mean of the weighted mean's
+               ///< length and the weighted mean of the members' lengths
 };
 
 /// Writes the mean of the members of each cluster c in `range` to row c of `out`. Reads `sizes` if the mean

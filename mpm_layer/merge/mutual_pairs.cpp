@@ -19,7 +19,7 @@ struct PairRule {
     Moment moment = Moment::BeforeBlock;
 };
 
-// In f64, the cosine of a row and a multiple of this row is exactly 1, so all such pairs are equally similar.
+// In f64, the cosine of two equal rows is exactly 1, so all pairs of equal rows are equally similar.
 double cosine(const float* a, const float* b, int width) {
     const double ab = kernels::exactDot(a, b, width);
     const double aa = kernels::exactDot(a, a, width), bb = kernels::exactDot(b, b, width);
@@ -93,7 +93,7 @@ void keepBestPairs(const RowsView& rows, const Amount& amount, std::vector<int>&
         nearest[pairs[p].second] = -1;
 }
 
-// With the default values of all parameters, this is the paper's method.
+// With the default values of all parameters, this reducer is the paper's method.
 ReducerEntry mutualPairsEntry() {
     return entryOf("mpm", "mutual pairs: two tokens merge if each is the other's most similar one",
                    {Parameter::amount("pairs"), Parameter::word("by", {"tokens", "keys", "last-keys"}),

@@ -8,11 +8,11 @@
 
 namespace mpm {
 
-/// Makes each mutual pair a cluster. Ids are in the order of the representatives (the lower index).
+/// Makes each mutual pair a cluster. Ids are in the order of the representatives (lowest members).
 MergeMap pairUp(const std::vector<int>& nearest);
 
-/// Keeps only the most similar mutual pairs of `nearest`. If similarities are equal, prefers the pair with
-/// the lower representative.
+/// Keeps the most similar mutual pairs of `nearest`, as many as `amount` allows. If similarities are equal,
+/// prefers the pair with the lower representative.
 void keepBestPairs(const RowsView& rows, const Amount& amount, std::vector<int>& nearest);
 
 }  // namespace mpm

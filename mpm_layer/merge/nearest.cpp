@@ -62,8 +62,8 @@ struct Doubt {
     std::vector<float> least;
 };
 
-/// Decides the rows for which the screen left only two columns. Returns the rows with more columns left, for
-/// each panel.
+/// Decides the rows for which the screen left only two columns. Returns, for each panel, the rows for which
+/// more columns are left.
 std::vector<Doubt> decideBetweenTwo(ScreenedRows& rows, Team& team, kernels::Leads& leads) {
     std::vector<Doubt> doubts(rows.panelCount());
     team.each(rows.panelCount(), [&](int panel, int) {
@@ -132,7 +132,7 @@ std::vector<int> nearestOfMany(const RowsView& image, Team& team) {
     return nearest;
 }
 
-// Whether it takes less time to compare all pairs than to use a screen, which avoids most products.
+// Returns whether comparing all pairs takes less time than using a screen, which avoids most products.
 bool isSmall(const RowsView& image) {
     return image.count <= 384 && image.width <= 64;
 }
@@ -158,8 +158,8 @@ std::vector<int> nearestOfFew(const RowsView& image) {
     const kernels::Buffer panels = packColumns(rows.rows(), rows.stride(), count, width);
     kernels::Leads leads(count);
     kernels::leadsAmong(rows.rows(), rows.stride(), {panels.data(), count, width}, leads);
-    // The error of a product: each addition and multiplication rounds, and the lengths of both rows differ
-    // from 1 by at most (width + 16) roundings.
+    // A bound of the error of a product: each addition and multiplication rounds, and the lengths of both
+    // rows differ from 1 by at most (width + 16) roundings.
     const float error = static_cast<float>(2.02 * width + 2.1 * (width + 16)) * 0x1p-24f;
     std::vector<double> lengths;
     std::vector<int> nearest(image.count, -1);
@@ -181,7 +181,7 @@ std::vector<int> nearestOfFew(const RowsView& image) {
 }  // namespace
 
 std::vector<std::vector<int>> nearestNeighbours(const std::vector<RowsView>& images) {
-    // Another thread saves time if each thread has at least this number of tokens.
+    // A team saves time only if each of its threads has at least this number of tokens.
     constexpr int kTokensOfThread = 128;
     std::vector<std::vector<int>> nearest(images.size());
     const auto search = [&](int i) {
@@ -198,7 +198,7 @@ std::vector<std::vector<int>> nearestNeighbours(const std::vector<RowsView>& ima
         tokens = std::max(tokens, image.count);
     const int count = static_cast<int>(images.size()), threads = std::max(1, cv::getNumThreads());
     const int team = std::clamp(tokens / kTokensOfThread, 1, threads);
-    // Whether a thread for each image takes no longer than a team for one image after another.
+    // Uses one thread for each image if a team of threads for one image at a time would not be faster.
     if ((count + threads - 1) / threads * team <= count) {
         parallelFor(count, search, 1);
         return nearest;

@@ -12,7 +12,7 @@ namespace mpm {
 /// index wins ties. The result is -1 for a token that is not finite or is the only token of its image.
 std::vector<std::vector<int>> nearestNeighbours(const std::vector<RowsView>& images);
 
-/// Sums over all calls in this process: the number of rows, and of rows that needed products in f64.
+/// Totals of this process: the number of rows, and the number of rows that needed cosines in f64.
 struct NearestCounts {
     std::int64_t rows = 0, decided = 0;
 };

@@ -8,7 +8,7 @@
 
 namespace mpm {
 
-/// How many pairs merge: a share of the pairs, limited to a count. The default is all pairs.
+/// How many pairs merge: a share of all pairs, but not more than `most`. The default is all pairs.
 struct Amount {
     double share = 1;
     int most = std::numeric_limits<int>::max();
@@ -26,7 +26,7 @@ struct Parameter {
     static Parameter amount(const std::string& key);
 
     std::string fallback() const;  ///< the default as text
-    std::string values() const;    ///< "0..100000" or "plain, weighted"
+    std::string values() const;    ///< the allowed values as text: "0..100000" or "plain, weighted"
 
     std::string key;
     double value = 0, lowest = 0, highest = 0;  ///< the default and its range; unused if there are words

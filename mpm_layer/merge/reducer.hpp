@@ -16,10 +16,10 @@ enum class Moment { BeforeBlock, AfterAttention };
 /// The rows that a reducer compares. Keys are averaged over heads, after bias and key norm.
 enum class Metric {
     Tokens,
-    Keys,     ///< of the stage's block; at BeforeBlock, keys without rotation; at AfterAttention, the keys
-              ///< that attention used
-    LastKeys  ///< of the latest attention in this encoder, without rotation; saves the product that computes
-              ///< keys. If no attention has run, the same as `Keys`
+    Keys,     ///< keys of the stage's block: at BeforeBlock, without rotary positions; at AfterAttention, as
+              ///< attention used them
+    LastKeys  ///< keys of this encoder's latest attention, without rotary positions; saves the product that
+              ///< computes keys. The same as `Keys` if no attention has run
 };
 
 /// An image at one stage. Rows are image tokens only, in their current order.
@@ -27,12 +27,12 @@ struct StageContext {
     RowsView tokens;
     RowsView metric;                     ///< the rows that Reducer::metric() names
     const float* sizes = nullptr;        ///< number of input tokens that each row represents
-    cv::Size grid;                       ///< of the image's tokens; empty if unknown
+    cv::Size grid;                       ///< size of the grid of image tokens; empty if unknown
     const MergeMap* composed = nullptr;  ///< maps image tokens at the input to these rows
     int special = 0;                     ///< number of special tokens in front of the rows
     int stage = 0;
     int block = 0;
-    int blocks = 0;  ///< of the encoder
+    int blocks = 0;  ///< number of blocks of the encoder
 };
 
 class Reducer {
@@ -44,11 +44,11 @@ public:
 
     virtual Moment moment() const { return Moment::BeforeBlock; }
     virtual Metric metric() const { return Metric::Tokens; }
-    /// Whether the reducer merges all mutual pairs of tokens. A backend may then find the pairs without
-    /// reduce().
+    /// Returns whether the reducer merges all mutual pairs of tokens. If so, a backend may find the pairs
+    /// without reduce().
     virtual bool isMutualPairs() const { return false; }
     virtual Mean mean() const { return Mean::Plain; }
-    /// Whether attention adds the logarithm of a key's size (number of tokens) to the logits of this key.
+    /// Returns whether attention adds the logarithm of a key's size (number of tokens) to the key's logits.
     virtual bool biasesBySize() const { return false; }
     /// If the reducer uses the schedule, returns no blocks. If the reducer ignores the schedule, returns the
     /// blocks before which the reducer merges.

@@ -6,7 +6,7 @@
 
 namespace mpm {
 
-// One function per reducer, defined in the reducer's source.
+// A function for each reducer, defined in the reducer's source file.
 ReducerEntry mutualPairsEntry();
 ReducerEntry gentleEntry();
 ReducerEntry tomeEntry();

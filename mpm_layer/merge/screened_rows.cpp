@@ -85,8 +85,8 @@ int ScreenedRows::rowsOf(int panel) const {
     return std::min(columns, m_count - panel * columns);
 }
 
-/// Centres and packs the rows of a panel while they are in the cache. The result has the largest `reach` and
-/// the largest `error` of the rows, and no other values.
+/// Centres and packs the rows of a panel while they are in the cache. Sets only two members of the result:
+/// the largest `reach` and the largest `error` of the rows.
 kernels::CentredRow ScreenedRows::centrePanel(const std::vector<kernels::PlacedRow>& placed,
                                               const kernels::ScreenBasis& basis, int panel) {
     const int first = panel * kernels::panelColumns(), present = rowsOf(panel);
@@ -221,7 +221,7 @@ void Basis::turn(Sample& sample) {
             const float along = kernels::dotRows(sample.row(i), start, m_width) / *furthest;
             kernels::addScaledRow(along, sample.row(i), m_width, to);
         }
-        // Because of rounding, a part along the earlier directions is left. Subtracts this part.
+        // Subtracts the part along the earlier directions, which is not exactly 0 because of rounding.
         for (int before = 0; before < l; ++before) {
             const float along = kernels::dotRows(to, direction(before), m_width) / (kScale * kScale);
             kernels::addScaledRow(-along, direction(before), m_width, to);
@@ -236,8 +236,8 @@ void Basis::turn(Sample& sample) {
     }
 }
 
-/// Whether the directions have the lengths and right angles that the bound of the screen assumes: a'B'Ba / 2
-/// (see screen.hpp) differs from |a|^2 (1 + 2 kTilt) by at most kTilt |a|^2.
+/// Returns whether the directions have the lengths and right angles that the bound of the screen assumes:
+/// for every a, a'B'Ba / 2 (see screen.hpp) differs from |a|^2 (1 + 2 kTilt) by at most kTilt |a|^2.
 bool Basis::isTrue() const {
     double off = 0;
     for (int l = 0; l < kernels::kDirections; ++l) {

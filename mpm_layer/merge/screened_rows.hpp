@@ -1,5 +1,5 @@
 // The tokens of an image as rows of a screen (kernels/tokens/screen.hpp), sorted by their places along the
-// basis's first direction. Row numbers follow this order.
+// first direction of the basis. Row numbers follow this order.
 #pragma once
 
 #include <vector>
@@ -50,7 +50,7 @@ public:
     void setExtent(int panel);
     kernels::FarBars farBars() const { return {m_bars.data(), m_extents.data()}; }
 
-    /// Finds the most similar column of each of `rows`. least[k]: columns with a lower U (screen.hpp) are
+    /// Finds the most similar column of each of `rows`. Columns whose U (screen.hpp) is below least[k] are
     /// excluded for rows[k].
     void decideRows(const std::vector<int>& rows, const std::vector<float>& least,
                     std::vector<int>& nearest) const;

@@ -34,8 +34,8 @@ private:
 
 kernels::Buffer packColumns(const float* rows, size_t stride, int count, int width);
 
-/// Returns the number of rows of a task. A task has enough rows to read each panel from the cache several
-/// times, and so few rows that all threads get work.
+/// Returns the number of rows of a parallel task. A task has enough rows to read each panel from the cache
+/// several times, and so few rows that all threads get work.
 int similarityChunk();
 
 }  // namespace mpm

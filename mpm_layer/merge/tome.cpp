@@ -58,7 +58,7 @@ ReducerEntry tomeEntry() {
                 return std::make_shared<Tome>(a.integer("r"), a.is("schedule", "falling"),
                                               a.is("attention", "proportional"));
             },
-            // Every even token is compared with every odd token, by the mean of the keys over heads.
+            // Compares every even token with every odd token, by the mean of a token's keys over heads.
             [](const Arguments&, const MatchingSize& size) {
                 const double half = size.tokens / 2;
                 return 2 * half * half * size.keyWidth;

@@ -1,5 +1,4 @@
-// The parts of attention that are the same for all precisions: the softmax over groups of keys, and storing
-// the output.
+// The code of attention that all precisions share: the softmax over groups of keys, and writing the output.
 
 #if defined(MPM_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_ATTENTION_INL_H_
@@ -20,13 +19,13 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// Queries are in the lanes of vectors, keys in the rows of a block. So the softmax takes maxima and sums lane
-// by lane, and the weights form a panel, the right operand of the product with the values. A pass computes
-// the weights of as many keys as fit in a buffer, then adds the keys' weighted values to the output.
+// In a block of scores, each row is a key and each lane of a vector a query. So the softmax computes maxima
+// and sums lane by lane. The weights form a panel: the right operand of the product with the values. A pass
+// computes the weights of as many keys as fit in a buffer, then adds the weighted values to the output.
 
-// A weight is 2^(score - peak). If a peak is raised, all sums of the query must be scaled, which takes time.
-// So a peak is raised only if a score exceeds the peak by more than kSlack. Each query has a separate peak,
-// so the bits of a query do not depend on other queries.
+// Each query has a peak, and the weight of a key is 2^(score - peak). Raising a peak takes time, because
+// all sums of the query must be scaled. So a peak is raised only if a score exceeds the peak by more than
+// kSlack. The peaks are separate, so the bits of a query do not depend on other queries.
 constexpr float kSlack = 8.0f;
 
 // The state of a panel of queries. V vectors of the panel are in use: 1 if the remaining queries of the head
@@ -34,7 +33,7 @@ constexpr float kSlack = 8.0f;
 template <int V>
 struct Panel {
     float* output;   // the transposed output, [headSize][width]
-    float* earlier;  // like `output`, sums of earlier passes; if null, all passes add to `output`
+    float* earlier;  // like `output`, with the sums of earlier passes; if null, all passes add to `output`
     Float peak[V];   // for each query, the score whose weight is 1
     Float total[V];  // for each query, the sum of the weights so far
 
@@ -47,7 +46,7 @@ struct Panel {
     }
 };
 
-/// Calls attend(std::integral_constant<int, V>()) for the panel of queries that begins at `first`.
+/// Calls attend(std::integral_constant<int, V>()) with the V of the Panel that begins at query `first`.
 template <class Attend>
 HWY_INLINE void withVectors(const AttentionHead& head, int first, const Attend& attend) {
     if (head.queriesFrom(first) > static_cast<int>(panelWidth() / 2)) {
@@ -70,7 +69,7 @@ HWY_INLINE void startScores(const AttentionHead& head, int firstKey, int present
     }
 }
 
-/// Sets the scores of missing keys to minus infinity, so that the weights of these keys are 0.
+/// Sets the scores of missing keys, from row `present` on, to minus infinity, so that their weights are 0.
 template <int V>
 HWY_INLINE void hideMissing(int present, Block<kGroup, V>& block) {
 #pragma GCC unroll 16
@@ -100,8 +99,8 @@ HWY_INLINE bool exceeds(const Float (&highest)[V], const Panel<V>& panel) {
     return !hn::AllFalse(d, higher);
 }
 
-/// Raises each peak that is too low, and scales the sums of the query. If a peak is not raised, the factor is
-/// exactly 1, so the bits of the query do not change.
+/// Raises each peak that is too low, and scales the sums of its query. For all other queries, the factor is
+/// exactly 1, so the bits of their sums do not change.
 template <int V>
 HWY_INLINE void raisePeaks(const Float (&highest)[V], int headSize, Panel<V>& panel) {
     const FloatTag d;
@@ -136,8 +135,8 @@ HWY_INLINE void endPass(int headSize, const Panel<V>& panel) {
 /// Processes all keys of a head, a group at a time, with three functions:
 /// - score(first, block) adds the scores of the group at key `first` to a block.
 /// - weigh(block, at) turns the scores into weights and stores them at key `at` of a buffer for `room` keys.
-/// - add(first, count) adds the values of `count` keys, multiplied by the weights in the buffer, to the
-///   output.
+/// - add(first, count) adds the values of keys first..first+count, multiplied by the weights in the buffer,
+///   to the output.
 template <int V, class Score, class Weigh, class Add>
 HWY_INLINE void attendKeys(const AttentionHead& head, int room, Panel<V>& panel, const Score& score,
                            const Weigh& weigh, const Add& add) {
@@ -165,8 +164,8 @@ HWY_INLINE void attendKeys(const AttentionHead& head, int room, Panel<V>& panel,
     add(head.tokens - waiting, waiting);
 }
 
-/// Transposes a vector of each of `count` rows of a panel: output[q * stride + k] = finish(element q of row
-/// k) for q < `columns`.
+/// Transposes `count` rows of a panel: output[q * stride + k] = finish(element q of row k) for each
+/// q < `columns`. `columns` is at most the number of lanes of a vector.
 template <class Finish>
 HWY_INLINE void writeColumns(const float* rows, int count, int columns, const Finish& finish, float* output,
                              size_t stride) {

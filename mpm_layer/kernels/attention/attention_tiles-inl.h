@@ -21,12 +21,12 @@ HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avx512bf16" MPM_TILES_TARGET)
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// The numbers of keys in a block and in a piece of a block. While the vector units turn a block's scores into
-// weights, the tile unit multiplies queries by the next block's keys, and weights by the values of earlier
-// blocks. The processor overlaps only instructions that are at most a few hundred apart. So steps of the tile
-// unit alternate with pieces of the block.
+// The number of keys in a block, and the number of keys in a piece of a block. While the vector units turn a
+// block's scores into weights, the tile unit multiplies queries by the next block's keys, and weights by the
+// values of earlier blocks. The processor overlaps only instructions that are at most a few hundred
+// instructions apart. So the code alternates steps of the tile unit with pieces of the block.
 constexpr int kTileKeys = 2 * kTileRows, kPieceKeys = 8, kPieces = kTileKeys / kPieceKeys;
-// The number of blocks in a group. A single product multiplies the values of all keys in a group.
+// The number of blocks in a group. A single product multiplies the values of a group's keys by their weights.
 constexpr int kTogether = 2;
 
 /// The memory for a panel of queries, small enough for the level-1 cache.
@@ -42,8 +42,8 @@ struct TileMemory {
     HWY_INLINE float* scoresOf(int block) const { return scores + block % 2 * kTileKeys * panelWidth(); }
 
     float* output;      // [headSize][32], transposed
-    float* scores;      // of two blocks, [32][32] each
-    Bf16Pair* weights;  // of two groups of blocks, [kTogether * 16][32] each
+    float* scores;      // two blocks, each [32][32]
+    Bf16Pair* weights;  // two groups of blocks, each [kTogether * 16][32]
     Bf16Pair* queries;  // [headSize / 2][32]
 };
 
@@ -53,7 +53,7 @@ struct KeyGroup {
 };
 
 /// The products that the tile unit must still compute: first the scores of a block, then the weighted values
-/// of a group. A product runs in steps. A step has four quarters, each for a tile of sums.
+/// of a group. A product runs in steps. A step has four quarters, one for each tile of sums.
 class TileSteps {
 public:
     HWY_INLINE TileSteps(const AttentionHeadBf16& head, const TileMemory& memory)
@@ -64,8 +64,8 @@ public:
         m_group = group;
         m_column = group.blocks > 0 ? 0 : m_depth;
     }
-    /// Returns the number of steps to run during a block: all steps for scores, and an equal share of the
-    /// steps for values. `blocks` is the number of blocks that share the steps for values.
+    /// Returns the number of steps to run during a block: all remaining steps for scores, and an equal share
+    /// of the remaining steps for values. `blocks` is the number of blocks that share the steps for values.
     HWY_INLINE int share(int blocks) const {
         const int columns = (m_depth - m_column + blocks - 1) / blocks;
         const int values = columns * m_group.blocks;  // fits: a part of a head's tiles
@@ -162,7 +162,7 @@ struct TileTotals {
     __m512i bits[2];
 };
 
-/// Returns 2^x plus half of a bf16's last bit. So the upper half of the result's bits is 2^x rounded to bf16.
+/// Returns the bits of 2^x plus half of a bf16's last bit. So the upper 16 bits are 2^x, rounded to bf16.
 HWY_INLINE __m512i exp2ForPairs(Float x) {
     static constexpr float kTerms[] = {0.99992522f + 0x1p-8f, 0.695833529f, 0.226067168f, 0.0780245231f};
     const __m512 part = _mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
@@ -173,7 +173,7 @@ HWY_INLINE void weighPair(const float* scores, Float peak, Bf16Pair* weights, Fl
                           __m512i& bits) {
     const FloatTag d;
     const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xFFFF0000u));
-    // Moves the upper half of each cell to the lower half.
+    // The indices of a shuffle that moves the upper half of each cell to the lower half.
     const __m512i lower = _mm512_set4_epi32(0x0F0E0F0E, 0x0B0A0B0A, 0x07060706, 0x03020302);
     const __m512i first = exp2ForPairs(hn::Sub(hn::Load(d, scores), peak));
     const __m512i second = exp2ForPairs(hn::Sub(hn::Load(d, scores + panelWidth()), peak));
@@ -192,8 +192,8 @@ public:
 
     HWY_INLINE Float of(int v) const { return m_peak[v]; }
 
-    /// Whether all peaks can be kept: all weights so far are below 2, and each query has a weight other than
-    /// 0.
+    /// Returns whether all peaks can be kept: all weights so far are below 2, and each query has a weight
+    /// other than 0.
     HWY_INLINE bool hold(const TileTotals& totals) const {
         const FloatTag d;
         const __m512i two = _mm512_set1_epi32(0x40000000);
@@ -203,8 +203,8 @@ public:
         return large == 0 && hn::AllFalse(d, none);
     }
 
-    /// Raises each peak that is too low for the scores of a block, and scales the earlier sums of the query.
-    /// If a peak is not raised, the factor is exactly 1, so the bits of the query do not change.
+    /// Raises each peak that is too low for the scores of a block, and scales the earlier sums of its query.
+    /// For all other queries, the factor is exactly 1, so the bits of their sums do not change.
     HWY_NOINLINE void raise(const float* scores, int headSize, float* output, TileTotals& totals) {
         const FloatTag d;
         const size_t width = panelWidth();
@@ -236,7 +236,7 @@ private:
     Float m_peak[2];
 };
 
-/// Adds the biases of a block's keys to their scores. Sets the scores of missing keys to minus infinity.
+/// Adds the biases of a block's keys to the keys' scores. Sets the scores of missing keys to minus infinity.
 HWY_NOINLINE void completeScores(const AttentionHead& head, int block, float* scores) {
     const FloatTag d;
     const int key = block * kTileKeys, present = std::min(kTileKeys, head.tokens - key);
@@ -253,7 +253,7 @@ HWY_NOINLINE void completeScores(const AttentionHead& head, int block, float* sc
 HWY_INLINE void weighBlock(const float* scores, const TilePeaks& peaks, Bf16Pair* weights, int budget,
                            TileSteps& steps, TileTotals& totals) {
     const size_t width = panelWidth(), right = width / 2;
-    // Separate variables, because GCC keeps an array in memory if a lambda refers to the array.
+    // Uses separate variables, because GCC keeps an array in memory if a lambda refers to the array.
     const Float leftPeak = peaks.of(0), rightPeak = peaks.of(1);
     Float leftEven = totals.sum[0][0], leftOdd = totals.sum[0][1];
     Float rightEven = totals.sum[1][0], rightOdd = totals.sum[1][1];

@@ -52,7 +52,7 @@ HWY_NOINLINE void attendPanelTiles(const AttentionHeadBf16& head, int first, flo
 
 #endif
 
-// Pairs the values of two tokens, a pair for each column. If `second` is null, its values are zeros.
+// Makes a pair of the values of two tokens for each column. If `second` is null, the second values are zero.
 HWY_INLINE void interleaveTokens(const Bf16Pair* first, const Bf16Pair* second, size_t pieceStep, int columns,
                                  Bf16Pair* to) {
     HWY_ALIGN static constexpr std::uint16_t kLeft[] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,

@@ -10,15 +10,15 @@
 
 namespace mpm::kernels {
 
-/// Whether the caller must pack the values of heads of this size as columns of pairs, [columns][pairs], for
-/// AMX tiles. If false, the caller must pack values as rows of pairs, [pairsOf(tokens)][columns].
+/// Returns whether AMX tiles compute the attention of heads of this size. If true, the caller must pack the
+/// values as columns of pairs, [columns][pairs]; if false, as rows of pairs, [pairsOf(tokens)][columns].
 bool takesValuesAsColumns(int headSize);
 
-/// The largest number of pairs of tokens that a call of packValues() packs.
+/// The largest number of pairs of tokens in a call of packValues().
 constexpr int kValuePairs = 32;
-/// Packs the values of at most 2 * kValuePairs tokens. `rows` has pairs of channels. `packed` gets pairs of
-/// tokens, as rows or columns. If the number of tokens is odd, a zero completes the last pair. If
-/// `asColumns`, each column gets kValuePairs pairs; pairs after the last token are zero.
+/// Packs the values of at most 2 * kValuePairs tokens. A pair in `rows` has two channels of a token, a pair
+/// in `packed` a channel of two tokens. If the number of tokens is odd, a zero completes the last pair. If
+/// `asColumns` is true, writes kValuePairs pairs to each column; pairs after the last token are zero.
 void packValues(const ConstPairRows& rows, int tokens, int columns, bool asColumns, Bf16Pair* packed,
                 size_t packedStride);
 
@@ -30,35 +30,35 @@ constexpr int kKeysRead = 32;
 /// tokens.
 struct AttentionHeadBf16 {
     AttentionHead f32;  ///< the rows and `scale` of this member are not read
-    /// Attention reads the first pairsOf(headSize) pairs of each row. The caller must multiply the queries by
-    /// kLog2E and the factor of the logits. Rows may be in pieces only if `valuesAreColumns`.
+    /// Attention reads the first pairsOf(headSize) pairs of each row. The caller must multiply the queries
+    /// by kLog2E and the scale of the logits. Unless `valuesAreColumns`, pieces of rows must have no gaps.
     ConstPairRows queries, keys;
     const Bf16Pair* values;  ///< from packValues()
     size_t valueStride;
-    bool valuesAreColumns = false;  ///< from takesValuesAsColumns()
+    bool valuesAreColumns = false;  ///< the result of takesValuesAsColumns()
 };
 
 void attendPanelBf16(const AttentionHeadBf16& head, int first, float* output, size_t outputStride);
 
-/// Whether attention in int8 takes the values as quads, like the keys. If so, attention weights are bytes.
+/// Returns whether attention in int8 takes values as quads, like keys. If true, attention weights are bytes.
 bool takesValueQuads();
 
-/// The quantisation step of a token's values in a head. To multiply the token's weight by the step, attention
-/// adds `bias`, the base-2 logarithm of the step, to the token's score. Multiplying the weight by `inverse`
-/// removes the step again. If a value is not finite, both members are NaN.
+/// The quantisation step of a token's values in a head. `bias` is the base-2 logarithm of the step.
+/// Adding `bias` to the token's score multiplies the token's weight by the step. In the sum of all weights,
+/// the factor `inverse` removes the step again. If a value is not finite, both members are NaN.
 struct ValueStep {
     float bias, inverse;
 };
-/// Quantises the values of a token in a head. May write three more bytes, to complete a quad.
+/// Quantises the values of a token in a head. May write three more bytes, to complete the last quad.
 ValueStep roundValues(const float* values, int size, std::int8_t* bytes);
 /// Interleaves the bytes of four tokens: each of `count` columns gets a quad with a byte of each token.
 void interleaveBytes(const std::int8_t* const (&tokens)[4], int count, I8Quad* quads);
 
-/// A head whose keys are quads. If `values` is null, the values are read from `f32`. kKeysRead more keys and
-/// scales must be readable after the last key.
+/// A head whose keys are quads. If `values` is null, attention reads the values from `f32`. kKeysRead more
+/// keys and scales must be readable after the last key.
 struct AttentionHeadI8 {
     AttentionHead f32;   ///< `keys` of this member is not read
-    const I8Quad* keys;  ///< [tokens][keyStride]; the first quadsOf(headSize) of each row are used
+    const I8Quad* keys;  ///< [tokens][keyStride]; the first quadsOf(headSize) quads of each row are used
     size_t keyStride;
     const float* keyScales;          ///< the quantisation step of each token's key
     const I8Quad* values = nullptr;  ///< [quadsOf(tokens)][valueStride], from interleaveBytes()

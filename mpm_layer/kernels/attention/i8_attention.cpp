@@ -26,7 +26,7 @@ namespace HWY_NAMESPACE {
 /// A panel of queries as columns of quads: the right operand of the product with the keys.
 struct QueryQuads {
     I8Quad* quads;          // [quadsOf(headSize)][panelWidth()]
-    float* scales;          // the step of each query, times the scale of the logits
+    float* scales;          // the quantisation step of each query, times kLog2E and the scale of the logits
     std::int32_t* offsets;  // added to a query's sums, to remove the offset of key bytes
 };
 
@@ -50,7 +50,7 @@ HWY_INLINE QueryQuads packQueryQuads(const AttentionHead& head, int first, I8Qua
         const bool finite = largest == largest;
         Step step(finite ? largest : 0.0f, form.right);
         if constexpr (form.pair < 2 * form.right) {
-            // Uses half of each sum, because the sum of two values may overflow.
+            // Halves each sum of two neighbours, because the sum itself may overflow.
             const Step ofPair(finite ? halfOfLargestPair(from, head.headSize) : 0.0f, form.pair / 2.0f);
             if (ofPair.scale > step.scale) step = ofPair;
         }
@@ -112,8 +112,8 @@ HWY_INLINE void scoreQuads(const AttentionHeadI8& head, int key, const QueryQuad
 
 #if MPM_HAS_VNNI
 
-/// Computes the scores of a group of keys and updates the highest scores. The block begins at `key`, and the
-/// group at key `at` of the block.
+/// Computes the scores of a group of keys and updates the highest scores. The block begins at key `key` of
+/// the head; the group begins at key `at` of the block.
 template <int V>
 HWY_INLINE void scoreGroup(const AttentionHeadI8& head, int key, int at, const QueryQuads& queries,
                            const KeyBlock& block, Float (&highest)[V]) {

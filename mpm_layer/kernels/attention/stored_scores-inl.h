@@ -1,6 +1,6 @@
 // The softmax over groups of keys on 64-bit Arm. The scores of a group are stored, then read in a loop over
-// rows. This takes less than half of the instructions of an unrolled softmax, in which GCC 12 moves a block
-// of 24 vectors to memory and back several times.
+// rows. The loop takes less than half of the instructions of an unrolled softmax, in which GCC 12 moves a
+// block of 24 vectors to memory and back several times.
 
 #if defined(MPM_KERNELS_STORED_SCORES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_STORED_SCORES_INL_H_
@@ -20,17 +20,17 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// For each query: the highest score of a group of keys, and the sum of the group's weights.
+/// The highest score of a group of keys, and the sum of the group's weights, for each query.
 template <int V>
 struct GroupWeights {
-    HWY_INLINE GroupWeights() {}  // not implicit: see Block
+    HWY_INLINE GroupWeights() {}  // is not implicit: see Block
 
     Float highest[V];
     Float total[V];
 };
 
-/// Computes the weights of the first `present` keys, [present][panelWidth()], relative to the peaks of the
-/// panel. read(r, scores) reads the scores of key r of the group; Exponential::of(x) is 2^x.
+/// Computes the weights of the first `present` keys of a group, relative to the peaks of the panel, as
+/// [present][panelWidth()]. read(r, scores) reads the scores of key r; Exponential::of(x) is 2^x.
 template <class Exponential, int V, class Read>
 HWY_INLINE GroupWeights<V> weighStored(int present, const Panel<V>& panel, const Read& read, float* weights) {
     const FloatTag d;

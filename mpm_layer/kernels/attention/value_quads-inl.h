@@ -22,9 +22,9 @@ namespace HWY_NAMESPACE {
 
 #if MPM_HAS_VNNI
 
-// The number of keys in a pass. The scores of a pass are stored before they become weights, so that the
-// pass's highest score gets the largest byte. Fewer keys in a pass make weights more exact: over 180 random
-// heads, the largest error of an output is 0.017 with 24 keys and 0.022 with 48.
+// The number of keys in a pass. All scores of a pass are stored before they become weights, so that the
+// highest score of the pass gets the largest byte. With fewer keys in a pass, weights are more exact: over
+// 180 random heads, the largest error of an output is 0.017 with 24 keys and 0.022 with 48.
 constexpr int kKeyBlockI8 = 24;
 static_assert(kKeyBlockI8 % kGroup == 0 && kKeyBlockI8 % 4 == 0);
 
@@ -56,10 +56,10 @@ struct KeyBlock {
 
     float* scores;                     // [key][width]
     I8Quad* weights;                   // [quad of keys][width]
-    float *steps, *biases, *inverses;  // of each key
+    float *steps, *biases, *inverses;  // an entry for each key
 };
 
-/// Returns each bit from `yes` if the bit is set in `mask`, else from `no`.
+/// Takes each bit of the result from `yes` if the bit is set in `mask`, else from `no`.
 HWY_INLINE Int select(Int mask, Int yes, Int no) {
 #if HWY_TARGET <= HWY_AVX3
     return Int{_mm512_ternarylogic_epi32(mask.raw, yes.raw, no.raw, 0xCA)};
@@ -82,7 +82,7 @@ HWY_INLINE void weighBlock(int count, const KeyBlock& block, const Float (&highe
                            Float (&unit)[V]) {
     constexpr float kLog2Most = 7.99435344f;  // log2(255)
     // Adding kFirst rounds a weight to a whole number, which is then in the lowest byte of the sum. Adding
-    // kSecond rounds too, but the last bit of the sum is worth 1/256, so the number is in the second byte.
+    // kSecond rounds too, but the last bit of the sum means 1/256, so the number is in the second byte.
     constexpr float kFirst = 12582912.0f, kSecond = 49152.5f;
     const FloatTag d;
     const IntTag di;

@@ -42,9 +42,9 @@ float* allocateLarge(size_t bytes) {
     return block;
 }
 
-// Takes memory from the system. A forward reads all weights, and each page costs an address translation. So
-// blocks of kLeast bytes or more are in large pages. If such a block is smaller than a large page, it shares
-// a region with other blocks. A region is freed after its last block.
+// Takes memory from the system. A forward pass reads all weights, and each page needs an address translation.
+// So blocks of kLeast bytes or more are in large pages. Among these blocks, those that are smaller than a
+// large page share regions. A region is freed after its last block.
 class Regions {
 public:
     float* take(size_t bytes) {
@@ -70,7 +70,7 @@ private:
 
     static bool shared(size_t bytes) { return kShareRegions && bytes >= kLeast && bytes < kLargePage; }
 
-    // Drops the old region after the allocation: if the allocation throws, the old region remains in use.
+    // Drops the old region only after the allocation. If the allocation throws, the old region stays in use.
     void open() {
         float* const region = allocateLarge(kRegion);
         m_users[region] = 1;
@@ -92,10 +92,10 @@ private:
     size_t m_left = 0;
 };
 
-// Blocks that are not in use, by size.
+// Keeps the blocks that are not in use, sorted by size.
 class Pool {
 public:
-    // Never destroyed, because threads that end during exit() still return buffers to the pool.
+    // The pool is never destroyed, because threads that end during exit() still return buffers to the pool.
     static Pool& instance() {
         static Pool* const pool = new Pool;
         return *pool;

@@ -1,5 +1,5 @@
-// Buffers for kernels, aligned for the widest vector. The process keeps freed memory for later buffers. So
-// after the first forwards, buffers take no memory from the system, even if the number of tokens changes.
+// Buffers for kernels, aligned for the widest vector. The process keeps freed memory for later buffers. After
+// the first forward passes, buffers take no memory from the system, even if the number of tokens changes.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ private:
     size_t m_bytes = 0;
 };
 
-/// Returns how often buffers took memory from the system. After the first forwards, this number is constant.
+/// Returns how often buffers took memory from the system: a constant after the first forward passes.
 size_t systemAllocations();
 
 }  // namespace mpm::kernels

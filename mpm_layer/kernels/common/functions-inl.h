@@ -28,9 +28,9 @@ HWY_INLINE Float horner(Float x, const float (&c)[N]) {
     return sum;
 }
 
-/// Returns 2^x for x <= 127, with a relative error below 2e-7: exactly 1 for 0, and 0 for minus infinity.
+/// Returns 2^x for x <= 127, with a relative error below 2e-7. 2^0 is exactly 1; 2^-infinity is 0.
 HWY_INLINE Float exp2(Float x) {
-    // Approximates 2^(x - floor(x)).
+    // The coefficients of a polynomial that approximates 2^y for y = x - floor(x).
     static constexpr float kTerms[] = {1.0f,          0.693151295f,   0.240164444f,
                                        0.0557999127f, 0.00901702978f, 0.00186713052f};
 #if HWY_TARGET <= HWY_AVX3
@@ -40,9 +40,9 @@ HWY_INLINE Float exp2(Float x) {
 #else
     const FloatTag d;
     const hn::RebindToSigned<FloatTag> di;
-    // This order keeps NaN: if an argument is NaN, Max on x86 returns the second argument.
+    // This order of arguments keeps a NaN in x: if an argument is NaN, Max on x86 returns the second one.
     const Float bounded = hn::Max(hn::Set(d, -127.0f), x), whole = hn::Floor(bounded);
-    // The bits of the float 2^whole; if `whole` is -127, the bits of 0.
+    // `exponent` has the bits of the float 2^whole or, if `whole` is -127, the bits of 0.
     const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127)));
     return hn::Mul(horner(hn::Sub(bounded, whole), kTerms), hn::BitCast(d, exponent));
 #endif
@@ -50,28 +50,29 @@ HWY_INLINE Float exp2(Float x) {
 
 #if HWY_TARGET <= HWY_AVX3
 
-/// Returns 2^x, or 0 for minus infinity, with a relative error below 8e-5. This suffices if the result is
-/// then rounded to bf16, with errors up to 1/512.
+/// Returns 2^x with a relative error below 8e-5; 2^-infinity is 0. The error is small enough for results that
+/// are then rounded to bf16, because this rounding has relative errors of up to 1/512.
 HWY_INLINE Float exp2Coarse(Float x) {
     static constexpr float kTerms[] = {0.99992522f, 0.695833529f, 0.226067168f, 0.0780245231f};
     const Float part{_mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)};
     return Float{_mm512_scalef_ps(horner(part, kTerms).raw, x.raw)};
 }
 
-// The functions below divide their range into pieces, each with a short polynomial. A register with sixteen
-// lanes holds the coefficients of a power of x for all pieces. A short polynomial takes fewer operations than
-// a long polynomial or a quotient.
+// The functions below divide the range of x into pieces. A short polynomial for each piece takes fewer
+// operations than a long polynomial or a quotient. For each power of x, a register with sixteen lanes holds
+// the coefficients of all pieces.
 
-/// x as a whole number of pieces, each 2^-kBits long, plus a rest between -1/2 and 1/2 of a piece.
+/// Splits x into a whole number of pieces, each 2^-kBits long, and a rest from -1/2 to 1/2 of a piece.
 template <int kBits>
 struct Pieces {
-    static constexpr float kLast = 1.5f * (1 << (23 - kBits));  // the last bit of x + kLast is worth a piece
+    static constexpr float kLast = 1.5f * (1 << (23 - kBits));  // the low bits of x + kLast count pieces
 
     HWY_INLINE explicit Pieces(Float x)
         : sum(hn::Add(x, hn::Set(FloatTag(), kLast))),
           rest{_mm512_reduce_ps(x.raw, kBits << 4 | _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)} {}
 
-    /// Evaluates the polynomial of each lane's piece at `rest`. Term k of piece i is terms[k][i modulo 16].
+    /// Evaluates the polynomial of each lane's piece at `rest`. terms[k][i modulo 16] is the coefficient of
+    /// rest^k for piece i.
     template <size_t N>
     HWY_INLINE Float polynomial(const float (&terms)[N][16]) const {
         const auto term = [&](size_t k) HWY_ATTR {
@@ -87,8 +88,8 @@ struct Pieces {
     Float sum, rest;
 };
 
-/// Returns 1/2 + p(|x|) for positive x, else 1/2 - p(|x|). `terms` has the polynomials p for pieces of length
-/// 1/2.
+/// Returns 1/2 + p(|x|) if x is positive, else 1/2 - p(|x|). p is a polynomial for each piece of length 1/2;
+/// `terms` has the coefficients.
 template <size_t N>
 HWY_INLINE Float normalOf(Float x, const float (&terms)[N][16]) {
     const FloatTag d;
@@ -140,8 +141,8 @@ HWY_INLINE Float normalCoarse(Float x) {
 
 #if HWY_TARGET == HWY_NEON
 
-/// Returns 2^x for x <= 127, for attention in int8, with a relative error below 1.1e-4: exactly 1 for 0, and
-/// 0 for minus infinity.
+/// Returns 2^x for x <= 127, with a relative error below 1.1e-4, for attention in int8. 2^0 is exactly 1;
+/// 2^-infinity is 0.
 HWY_INLINE Float exp2Coarse(Float x) {
     static constexpr float kTerms[] = {1.0f, 0.693282902f, 0.242210969f, 0.0550089329f};
     const FloatTag d;

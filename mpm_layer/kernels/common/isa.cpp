@@ -1,5 +1,5 @@
-// The limit on the instruction set: if MPM_MAX_CPU_ISA is set, kernels use only the instructions of an older
-// processor. So results can be compared between machines, and all kernels can be tested.
+// If MPM_MAX_CPU_ISA is set, kernels use only the instructions of an older processor. With this limit,
+// results can be compared between machines, and a single machine can test all kernels.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

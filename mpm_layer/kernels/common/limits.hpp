@@ -12,8 +12,8 @@
 namespace mpm {
 
 /// The largest number of elements of a matrix. OpenCV counts elements in an int. The limit is a little lower
-/// than the largest int, because kernels round up rows to whole groups and read a few rows more. If
-/// checkShape() accepts a shape, every product of its sizes fits an int.
+/// than the largest int, because kernels round the number of rows up and read a few more rows. If
+/// checkShape() accepts a shape, every product of its sizes fits in an int.
 constexpr std::int64_t kMostElements = std::numeric_limits<int>::max() - 65535;
 
 /// The longest side of an image in pixels (as in JPEG), and the largest number of pixels of an image.

@@ -1,5 +1,5 @@
-// Transposition of a matrix, four columns at a time, in squares of 4 x 4 elements of 32 bits. A row of a
-// square fills a 128-bit block of a vector.
+// Transposes a matrix, four columns at a time, in squares of 4 x 4 elements of 32 bits. Each row of a square
+// fills a 128-bit block of a vector.
 
 #if defined(MPM_KERNELS_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_TRANSPOSE_INL_H_
@@ -50,7 +50,7 @@ HWY_INLINE void transposeSquares(D d, V& v0, V& v1, V& v2, V& v3) {
     v3 = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
 }
 
-/// Loads four elements of each of the rows `row`, `row` + 4, `row` + 8, ..., each row into a 128-bit block.
+/// Loads four elements from each of the rows `row`, `row` + 4, `row` + 8, ... Each row fills a 128-bit block.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> loadBlocks(D d, const T* rows, size_t stride, int row, int last) {
     if constexpr (hn::MaxLanes(D()) == kSquare) {
@@ -75,7 +75,7 @@ HWY_INLINE void storeBlocks(D d, hn::Vec<D> v, T* rows, size_t stride, int row, 
     }
 }
 
-/// Loads four columns of as many rows as a vector has lanes. Instead of rows after `last`, reads row `last`.
+/// Loads four columns of as many rows as a vector has lanes. For rows after `last`, reads row `last`.
 template <class D, class T = hn::TFromD<D>, class V = hn::Vec<D>>
 HWY_INLINE void loadColumns(D d, const T* rows, size_t stride, int last, V& v0, V& v1, V& v2, V& v3) {
     v0 = loadBlocks(d, rows, stride, 0, last);

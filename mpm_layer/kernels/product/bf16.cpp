@@ -95,7 +95,7 @@ HWY_INLINE void multiplyBf16Tiles(const Bf16Pair* rows, size_t rowStride, int co
         Block<kTileGroup> block;
         loadBlock(sums + static_cast<size_t>(row) * kWidth, kWidth, block);
         const int column = p * kWidth, left = weights.columns() - column;
-        // A whole block has constant sizes, so that the compiler removes the checks for missing values.
+        // For a complete block, passes constants, so that the compiler removes the checks of the sizes.
         if (count - row >= kTileGroup && left >= kWidth)
             target.finish(block, epilogue, row, kTileGroup, column, kWidth);
         else

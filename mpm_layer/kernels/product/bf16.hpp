@@ -1,6 +1,6 @@
-// Products in bf16 with sums in f32, on processors with AVX-512 BF16. With AMX, if the depth is a multiple of
-// 32, products use tiles. Rounding is to nearest even. As in f32, the order of sums is fixed, so the bits of
-// a row do not depend on other rows.
+// Products in bf16 with sums in f32, on processors with AVX-512 BF16. If the processor also has AMX and the
+// depth is a multiple of 32, products use tiles. Rounding is to nearest even. As in f32, the order of sums
+// is fixed, so the bits of a row do not depend on other rows.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ using PairRows = RowsOfPairs<Bf16Pair>;
 using ConstPairRows = RowsOfPairs<const Bf16Pair>;
 
 bool hasBf16();
-/// Whether AMX tiles are available. Products use them if the depth is a multiple of the depth of a tile.
+/// Returns whether AMX tiles are available. Products use tiles if the depth is a multiple of a tile's depth.
 bool multipliesInTiles();
 
 inline int pairsOf(int width) {

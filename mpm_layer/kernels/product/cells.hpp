@@ -10,15 +10,16 @@ namespace mpm::kernels {
 
 using Cell = std::uint32_t;
 
-/// Columns of a vector whose cells are neighbours in memory. The columns are the lanes from `lane` to the
+/// Neighbouring columns of a vector whose cells are also neighbours in memory: the lanes from `lane` to the
 /// start of the next run. The offset of the column in lane l is offset + l.
 struct CellRun {
     int lane;
     std::ptrdiff_t offset;
 };
 
-/// The source of a panel's rows. The cell of row (plane, tap) in a column is at cells + plane * stride +
-/// taps[tap] + the column's offset.
+/// The cells of a panel. A plane has the cells of one or several channels; a tap is a position of the
+/// convolution's weights. The cell of a column in row (plane, tap) of the panel is at
+/// cells + plane * stride + taps[tap] + the column's offset.
 struct CellGrid {
     const Cell* cells;
     size_t stride;
@@ -32,9 +33,9 @@ struct CellGrid {
 /// reads a whole vector, so memory before and after the cells must be readable.
 void gatherPanel(const CellGrid& grid, const std::vector<CellRun> (&runs)[2], void* panel);
 
-/// Computes to[x] for each x < `width` of a row: `start` plus the sum over all planes and taps of
-/// weights[plane * count + tap] * the f32 cell of (plane, tap) at x. Meant for products with too few rows of
-/// weights to fill a row group. Cells must be readable for `width` rounded up to a multiple of four vectors.
+/// Computes to[x] for each x < `width`: `start` plus the sum over all planes and taps of
+/// weights[plane * count + tap] * the f32 cell of (plane, tap) at x. Use it if the weights have too few rows
+/// to fill a row group. Cells must be readable for `width` rounded up to a multiple of four vectors.
 void sumTaps(const CellGrid& grid, const float* weights, float start, int width, float* to);
 
 }  // namespace mpm::kernels

@@ -53,7 +53,7 @@ struct DotSdot {
     }
 };
 
-/// Multiplies with `smmla`: two rows of eight bytes by two columns of eight bytes. See addTwoQuads.
+/// Uses `smmla`, which multiplies two rows of eight bytes by two columns of eight bytes. See addTwoQuads.
 struct DotSmmla : DotSdot {
     static constexpr bool kTwoRows = true;
 
@@ -78,13 +78,13 @@ struct DotPlain {
     }
 };
 
-/// Sums of R rows and V vectors of columns. Each vector holds four sums: of two rows and two columns.
+/// The sums of R rows and V vectors of columns. An int32x4_t has the four sums of two rows and two columns.
 template <int R, int V>
 struct SquareBlock {
     int32x4_t sum[R / 2][2 * V];
 };
 
-/// Quads k and k + 1 of four columns, as two pairs of columns.
+/// Two neighbouring quads of each of four columns: columns 0 and 1 in `low`, columns 2 and 3 in `high`.
 struct ColumnPairs {
     HWY_INLINE ColumnPairs(int32x4_t first, int32x4_t second)
         : low(vzip1q_s32(first, second)), high(vzip2q_s32(first, second)) {}
@@ -92,8 +92,8 @@ struct ColumnPairs {
     int32x4_t low, high;
 };
 
-/// Adds the products of two quads of each row. left(r) returns the two quads of row r. The first quads of the
-/// columns are at `panel`; second(v) returns the second quads.
+/// Adds the products of two quads of each row. left(r) returns the two quads of row r. The first quads of
+/// the columns are at `panel`; second(v) returns the second quads of vector v of the columns.
 template <int R, int V, class Left, class Second>
 HWY_INLINE void addTwoQuads(const Left& left, const std::int32_t* panel, const Second& second,
                             SquareBlock<R, V>& block) {
@@ -165,7 +165,7 @@ HWY_INLINE float largestOf(const float* row, int width) {
     return largest;
 }
 
-/// Quantises sixteen values to bytes, which are the low bytes of the sums with `magic`.
+/// Quantises sixteen values to bytes. Adding `magic` rounds a value's steps and puts them in the low byte.
 HWY_INLINE int8x16_t bytesOfSteps(const float* from, float32x4_t inverse, float32x4_t zero,
                                   float32x4_t magic) {
     int16x8_t steps[4];

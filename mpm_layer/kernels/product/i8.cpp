@@ -26,7 +26,7 @@ ByteForm FormOf(Finer finer) {
     return withDot([finer](auto dot) HWY_ATTR { return decltype(dot)::form(finer); });
 }
 
-/// Quantises a row whose largest absolute value is `largest`. Returns the step. `row`: see roundToQuads().
+/// Quantises a row whose largest absolute value is `largest`. Returns the step. `row`: as in roundToQuads().
 template <class Dot, class Row>
 HWY_INLINE float quantise(const Row& row, int width, float largest, const float* least, Finer finer,
                           I8Quad* quads) {
@@ -66,7 +66,7 @@ HWY_INLINE float largestOfPairs(const Bf16Pair* pairs, int width, float least) {
         const auto present = static_cast<__mmask32>((std::uint64_t{1} << std::min(32, width - k)) - 1);
         const __m512i values = _mm512_maskz_loadu_epi16(present, pairs + k / 2);
         high = _mm512_max_epi16(high, values);  // the largest positive value
-        low = _mm512_max_epu16(low, values);    // if there is a negative value, the lowest value
+        low = _mm512_max_epu16(low, values);    // the lowest value, if a value is negative
     }
     const __m512i highs =
         _mm512_max_epi32(_mm512_srai_epi32(high, 16), _mm512_srai_epi32(_mm512_slli_epi32(high, 16), 16));
@@ -94,7 +94,7 @@ float PackQuadsOfPairs(const Bf16Pair* pairs, int width, const float* least, Fin
     });
 }
 
-#else  // is never called, because ProductI8WritesPairs() returns false
+#else  // this function is never called, because ProductI8WritesPairs() returns false
 
 float PackQuadsOfPairs(const Bf16Pair*, int, const float*, Finer, I8Quad*) {
     return 0;
@@ -261,7 +261,7 @@ HWY_NOINLINE void multiplyI8Tiles(const I8Quad* rows, size_t rowStride, const fl
         IntBlock<kTileGroup> integers;
         loadBlock(sums + static_cast<size_t>(row) * kWidth, integers);
         Block<kTileGroup> block;
-        // A whole block has constant sizes, so that the compiler removes the checks for missing values.
+        // For a complete block, passes constants, so that the compiler removes the checks of the sizes.
         if (count - row >= kTileGroup && left >= kWidth) {
             scaleSums(integers, rowScales + row, kTileGroup, weights, column, block);
             target.finish(block, epilogue, row, kTileGroup, column, kWidth);
@@ -299,7 +299,7 @@ bool ProductI8WritesPairs(int depth) {
 #endif
 }
 
-// Is never called if ProductI8WritesPairs() returns false.
+// This function is never called if ProductI8WritesPairs() returns false.
 void ProductI8ToPairs([[maybe_unused]] const I8Quad* rows, [[maybe_unused]] size_t rowStride,
                       [[maybe_unused]] const float* rowScales, [[maybe_unused]] int count,
                       [[maybe_unused]] const PackedWeightsI8& weights,

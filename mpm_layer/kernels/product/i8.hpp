@@ -1,5 +1,5 @@
-// Products in int8 with 32-bit sums. The largest value of a row, or of a column of the weights, determines
-// the quantisation step of this row or column, so no calibration is needed. Sums of integers are exact, so
+// Products in int8 with 32-bit sums. The quantisation step of a row, or of a column of the weights, follows
+// from the largest value of the row or column, so no calibration is needed. Sums of integers are exact, so
 // the bits of a row do not depend on other rows.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace mpm::kernels {
 /// Four neighbours along the depth of a product, each in a byte. The first is in the lowest byte.
 using I8Quad = std::uint32_t;
 
-/// Whether the processor has instructions that multiply bytes and add the products in 32 bits.
+/// Returns whether the processor has instructions that multiply bytes and add the products in 32 bits.
 bool hasI8();
 
 inline int quadsOf(int width) {
@@ -22,14 +22,14 @@ inline int quadsOf(int width) {
 }
 
 /// The operand that is quantised with the full range of a byte. On some processors, the other operand has
-/// fewer steps. The caller should choose tokens or pixels as the finer operand: they have larger outliers
-/// than weights, and outliers make steps large.
+/// fewer steps. The caller should choose tokens or pixels, not weights, as the finer operand: outliers make
+/// steps large, and tokens and pixels have larger outliers than weights.
 enum class Finer { Left, Right };
 
-/// How values become bytes. A byte is the number of steps of a value. In the left operand, `offset` is added.
+/// How values become bytes: a byte is value / step, rounded, plus `offset` if the operand is the left one.
 struct ByteForm {
-    int offset, left, right;  // left, right: number of steps of the largest value of each operand
-    int pair = 2 * right;     // largest sum of the steps of two neighbours of the right operand
+    int offset, left, right;  // left, right: steps of the largest value of each operand
+    int pair = 2 * right;     // most steps of two neighbours of the right operand together
 };
 
 /// Returns the form of the bytes on this processor.
@@ -44,11 +44,11 @@ constexpr int kLargestI8Depth = 65536;
 /// Quantises a row to the quads of a left operand. Returns the quantisation step: 0 for a row of zeros, NaN
 /// if a value is not finite. If the step is NaN, every product of the row is NaN.
 float packQuads(const float* row, int width, I8Quad* quads, Finer finer = Finer::Left);
-/// Like packQuads(), for a row without values below `least`, which must not be positive. Bytes count
-/// steps from `least`, not from 0. If `least` is near 0, as after GELU, the steps are about half as large as
-/// those of packQuads(). The weights must be packed with the same `least`.
+/// Like packQuads(), for a row without values below `least`. Bytes count steps from `least`, not from 0. If
+/// `least` is near 0, as after GELU, the steps are about half as large as those of packQuads(). `least` must
+/// not be positive. The weights must be packed with the same `least`.
 float packQuadsFrom(float least, const float* row, int width, I8Quad* quads);
-/// The same for rows of pairs. productI8WritesPairs() must be true. Values below `least` count as `least`.
+/// The same for rows of pairs; productI8WritesPairs() must be true. Values below `least` count as `least`.
 float packQuads(const Bf16Pair* row, int width, I8Quad* quads, Finer finer = Finer::Left);
 float packQuadsFrom(float least, const Bf16Pair* row, int width, I8Quad* quads);
 
@@ -70,10 +70,10 @@ public:
     size_t bytes() const;  ///< bytes in use
     const float* scales() const { return m_scales.data(); }
     /// Returns a value for each column. Products add the value to the column's sums, to remove the offset of
-    /// left bytes.
+    /// the left operand's bytes.
     const std::int32_t* offsets() const { return m_offsets.data(); }
     /// Returns the product of the weights with a row in which every value is `least`. The caller must add
-    /// this product to the bias. Empty if `least` is not set.
+    /// this product to the bias. The result is empty if `least` is not set.
     const std::vector<float>& least() const { return m_least; }
     /// Returns the rounding errors of the weights: the weights that were packed, minus their quantised
     /// values. The arguments must be those of the constructor.
@@ -90,17 +90,16 @@ private:
 };
 
 /// Returns the relative error of weights that are quantised with a step for each column: the L2 norm of the
-/// errors, divided by the L2 norm of the weights without the largest weight of each column. Infinite if a
-/// weight is not finite or the depth exceeds kLargestI8Depth.
+/// errors, divided by the L2 norm of the weights without the largest weight of each column. The result is
+/// infinite if a weight is not finite or the depth exceeds kLargestI8Depth.
 double lossOfI8(const float* weights, size_t stride, int depth, int columns);
 
 /// Like product(); `rowStride` is in quads, and `rowScales` has the result of packQuads for each row.
 void productI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
                const PackedWeightsI8& weights, const Epilogue& epilogue, float* output, size_t outputStride);
-/// Whether productI8() can write pairs if the rows have this depth: only on processors with AMX.
+/// Returns whether productI8() can write pairs for rows of this depth. Only processors with AMX can.
 bool productI8WritesPairs(int depth);
-/// Like the function above, but writes rows of pairs, as productBf16() does. productI8WritesPairs() must be
-/// true.
+/// Like the other productI8(), but writes rows of pairs. productI8WritesPairs() must be true.
 void productI8(const I8Quad* rows, size_t rowStride, const float* rowScales, int count,
                const PackedWeightsI8& weights, const Epilogue& epilogue, const PairRows& output);
 

@@ -60,7 +60,7 @@ PackedWeightsI8::PackedWeightsI8(const float* weights, size_t stride, int depth,
     Panels::reshape(depth, columns, true);
     const int width = panelColumns(), panels = (columns + width - 1) / width, quads = quadsOf(depth);
     const ByteForm& form = formOf(Finer::Left);
-    const int offset = form.offset - (least ? form.left : 0);  // the byte of `least` or, if not set, of 0
+    const int offset = form.offset - (least ? form.left : 0);  // the byte of `least` or, without it, of 0
     const size_t size = static_cast<size_t>(panels) * width * quads;
     auto* bytes = reinterpret_cast<std::int8_t*>(panel(0));
     std::fill_n(bytes, size * 4, std::int8_t(0));
@@ -113,8 +113,8 @@ double lossOfI8(const float* weights, size_t stride, int depth, int columns) {
         lost += rowLost;
         all += rowAll;
     }
-    // The largest weight of a column has no rounding error, but it sets the step, and so the errors of all
-    // other weights. If `others` included the largest weights, the quotient would hide these errors.
+    // The largest weight of a column has no rounding error, but it determines the step, and thus the errors
+    // of all other weights. `others` excludes the largest weights, because they would hide these errors.
     double others = all;
     for (const float step : steps)
         others -= std::pow(static_cast<double>(step) * kLevels, 2);

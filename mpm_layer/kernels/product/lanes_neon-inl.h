@@ -53,7 +53,7 @@ HWY_INLINE void addRowsByLane(int depth, const float* HWY_RESTRICT rows, size_t 
 /// Returns sum + columns * row[Lane].
 template <int Lane>
 HWY_INLINE Float addByLane(Float sum, Float columns, float32x2_t row) {
-    // GCC 12 moves loads and intrinsics so far apart that it runs out of registers; assembler stays in order.
+    // GCC 12 moves intrinsics far from their loads and runs out of registers. Assembler code stays in order.
     asm volatile("fmla %0.4s, %1.4s, %2.s[%3]" : "+w"(sum.raw) : "w"(columns.raw), "w"(row), "i"(Lane));
     return sum;
 }

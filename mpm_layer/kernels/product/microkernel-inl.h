@@ -1,9 +1,9 @@
 // The innermost loop of products in f32, compiled for each instruction set.
 //
-// A block has R rows by two vectors of sums, which stay in registers over the whole depth. Elements of the
-// left operand are broadcast from memory. The right operand is in panels of two vectors, [k][2 * lanes]. In
-// blocks of any height, every sum is a single chain of fused multiply-adds in ascending k. So the bits of a
-// row depend neither on other rows nor on how rows are divided among threads.
+// A block has R rows of two vectors of sums, which stay in registers over the whole depth. Elements of the
+// left operand are broadcast from memory. The right operand is in panels of two vectors, [k][2 * lanes]; k
+// is the index along the depth. In blocks of any height, every sum is a single chain of fused multiply-adds
+// in ascending k. So the bits of a row depend neither on other rows nor on the number of threads.
 
 #if defined(MPM_KERNELS_MICROKERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_MICROKERNEL_INL_H_
@@ -63,7 +63,7 @@ HWY_INLINE void packColumns(const T* rows, size_t stride, int present, int count
     }
 }
 
-/// Sums of R rows and V vectors of columns: both vectors of a panel, or only the first.
+/// The sums of R rows and V vectors of columns. V is 2 for both vectors of a panel, 1 for only the first.
 template <int R, int V = 2>
 struct Block {
     // Not implicit, because GCC would compile an implicit constructor without this target's instruction set.
@@ -77,8 +77,8 @@ struct NothingAhead {
     HWY_INLINE void step(int = 1) const {}
 };
 
-/// Prefetches the next panel of weights, a piece in each step, while the current panel is in use. Otherwise
-/// the first row group of a panel would wait for the memory of the whole panel.
+/// Prefetches the next panel of weights, a piece in each step, while the current panel is in use. Without
+/// this prefetch, the first row group of a panel would wait for the memory of the whole panel.
 struct PanelAhead {
     HWY_INLINE PanelAhead(const void* next, size_t bytes, int steps)
         : at(static_cast<const char*>(next)), piece(bytes / steps) {}

@@ -18,9 +18,9 @@
 #include "mpm_layer/kernels/product/microkernel-inl.h"
 #include "mpm_layer/kernels/product/tiles-inl.h"
 
-// Highway 1.0 has no target with AVX-512 BF16; later versions have some such targets above AVX3. So this file
-// enables AVX-512 BF16 for AVX3 and all better targets, and hasPairs() checks the processor at run time. The
-// same applies to AMX, which multiplies bf16 many times faster on the newest Intel processors.
+// Highway 1.0 has no target with AVX-512 BF16; in later versions, some targets above AVX3 have it. So this
+// file enables AVX-512 BF16 for AVX3 and all better targets, and hasPairs() checks the processor at run
+// time. The same applies to AMX, which multiplies bf16 many times faster on the newest Intel processors.
 #undef MPM_HAS_BF16
 #undef MPM_BEFORE_NAMESPACE_BF16
 #if HWY_TARGET <= HWY_AVX3 && defined(__GNUC__) && (__GNUC__ >= 11 || defined(__clang__))
@@ -51,7 +51,7 @@ inline bool hasTiles() {
 }
 
 HWY_INLINE __m512i pairUp(__m512 low, __m512 high) {
-    // The conversion puts all elements of `low` before those of `high`; the permutation alternates them.
+    // The conversion puts all elements of `low` before `high`; the permutation alternates both.
     HWY_ALIGN static constexpr std::uint16_t kAlternate[] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
                                                              21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
                                                              11, 27, 12, 28, 13, 29, 14, 30, 15, 31};

@@ -20,12 +20,12 @@ inline int groupsOf(int rows) {
 }
 
 /// Returns the distance between rows in temporary memory, in floats: at least a cache line more than the
-/// width. Widths are often powers of two, and rows at such a distance would share a few sets of a cache.
+/// width. Widths are often powers of two; rows at such distances would share only a few sets of a cache.
 constexpr size_t paddedStride(int width) {
     return (static_cast<size_t>(width) + 15) / 16 * 16 + 16;
 }
-/// Returns the number of floats of a left operand with `rows` rows. Includes extra rows, because products
-/// read whole row groups or, in tiles, multiples of 32 rows.
+/// Returns the number of floats of a left operand with `rows` rows, plus the extra rows that products read:
+/// products read whole row groups or, in tiles, multiples of 32 rows.
 inline size_t paddedSize(int rows, size_t stride) {
     constexpr int kTiles = 32;
     return static_cast<size_t>((groupsOf(rows) * rowGroup() + kTiles - 1) / kTiles * kTiles) * stride;
@@ -47,10 +47,9 @@ public:
         return reinterpret_cast<const Cell*>(m_data.data()) + index * panelSize();
     }
 
-    /// Changes the size to that of another operand, whose panels the caller must fill. Allocates only if the
-    /// memory is too small.
-    /// `kept`: whether the panels serve many products. Such panels are rarely still in the caches at the next
-    /// product, so products in tiles prefetch them.
+    /// Sets the size of a new operand, whose panels the caller must then fill. Allocates only if the memory
+    /// is too small. `kept` is true if many products use the panels. These panels are usually no longer in
+    /// the caches when the next product begins, so products in tiles prefetch them.
     void reshape(int depth, int columns, bool kept = false) {
         m_depth = depth;
         m_columns = columns;
@@ -84,13 +83,13 @@ using mpm::Activation;
 struct Epilogue {
     const float* bias = nullptr;
     const float* rowBias = nullptr;
-    const float* residual = nullptr;  ///< added; its rows are residualStride floats apart
+    const float* residual = nullptr;  ///< is added; its rows are residualStride floats apart
     size_t residualStride = 0;
-    bool residualLast = false;  ///< the residual is added after all other operations
+    bool residualLast = false;  ///< adds the residual after all other operations
     Activation activation = Activation::None;
-    const float* gate = nullptr;  ///< factor; its rows are gateStride floats apart
+    const float* gate = nullptr;  ///< is a factor; its rows are gateStride floats apart
     size_t gateStride = 0;
-    const float* scale = nullptr;  ///< factor
+    const float* scale = nullptr;  ///< is a factor
     bool add = false;              ///< adds to the f32 output instead of overwriting it
 };
 

@@ -2,8 +2,8 @@
 //
 // On x86, instructions multiply unsigned bytes by signed bytes. So the bytes of the left operand are stored
 // with an offset, which is later removed from the sums. Without VNNI, two products are first added in 16
-// bits. These sums do not saturate if two neighbours of the right operand have at most 128 steps together, or
-// if the left operand has 7 bits. On Arm, bytes of both operands are signed (dots_neon-inl.h).
+// bits. These sums do not saturate if the sum of two neighbours of the right operand has at most 128 steps,
+// or if the left operand has 7 bits. On Arm, bytes of both operands are signed (dots_neon-inl.h).
 
 #if defined(MPM_KERNELS_QUADS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_QUADS_INL_H_
@@ -82,8 +82,8 @@ struct IntBlock {
 };
 
 // A Dot class multiplies quads with certain instructions. form() describes the bytes. add() adds the four
-// products of each lane to a sum. If kByLane, a vector has two quads of a row, and addLane() multiplies by a
-// single lane of this vector. So a single load replaces two broadcasts.
+// products of each lane to a sum. If kByLane is true, twoQuads() loads two quads of a row into a vector, and
+// addLane() multiplies by a single lane of this vector. So a single load replaces two broadcasts.
 
 #if MPM_HAS_VNNI
 
@@ -122,8 +122,8 @@ inline bool hasDot() {
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
 
-/// Adds two products in 16 bits, then two of these sums in 32 bits. A sum of two products fits: the largest
-/// is 254 * 129 or 127 * 127 * 2. (A pair with 128 steps has 129 if both values are rounded up.)
+/// Adds two products in 16 bits, then two of these sums in 32 bits. The sum of two products fits: it is at
+/// most 254 * 129 or 127 * 127 * 2. (Two neighbours with 128 steps have 129 if both are rounded up.)
 struct DotPlain {
     static constexpr ByteForm form(Finer finer) {
         return finer == Finer::Left ? ByteForm{128, 126, 127, 128} : ByteForm{64, 63, 127};
@@ -251,7 +251,7 @@ HWY_INLINE void clearBlock(IntBlock<R, V>& block) {
 
 #if HWY_TARGET == HWY_NEON
 
-/// Computes the sums of R rows with V vectors of columns of a panel. Stores them as [R][panelWidth()].
+/// Multiplies R rows by V vectors of columns of a panel. Stores the sums as [R][panelWidth()].
 template <class Dot, int R, int V, class Ahead = NothingAhead>
 HWY_INLINE void storeQuadSums(int quads, const I8Quad* HWY_RESTRICT rows, size_t rowStep,
                               const I8Quad* HWY_RESTRICT panel, std::int32_t* HWY_RESTRICT sums,
@@ -276,7 +276,7 @@ HWY_INLINE void storeQuadSums(int quads, const I8Quad* HWY_RESTRICT rows, size_t
 
 #if MPM_HAS_TILES
 
-/// Whether rows of this many quads are multiplied in tiles.
+/// Returns whether rows of this many quads are multiplied in tiles.
 inline bool takesQuadTiles(int quads) {
     static const bool may = hasTiles() && hasDot();
     return may && quads % kTileCells == 0;
@@ -325,8 +325,8 @@ struct Step {
 
 #if HWY_TARGET != HWY_NEON
 
-/// Returns the largest absolute value of a row, or NaN if a value is not finite. Compares the bits of floats
-/// without the sign: these bits have the same order as the values, and are largest if a value is not finite.
+/// Returns the largest absolute value of a row, or NaN if a value is not finite. Compares the bits of
+/// absolute values as integers: a larger value has larger bits, and infinity and NaN have the largest bits.
 HWY_INLINE float largestOf(const float* row, int width) {
     constexpr std::int32_t kInfinity = 0x7F800000;
     const FloatTag d;
@@ -342,8 +342,8 @@ HWY_INLINE float largestOf(const float* row, int width) {
                                             : std::numeric_limits<float>::quiet_NaN();
 }
 
-/// Quantises the row whose values load(first, count) returns. The byte of a value is its distance from `zero`
-/// in steps, rounded, plus `offset`. Writes all four bytes of the last quad.
+/// Quantises the row whose values load(first, count) returns. The byte of a value is
+/// (value - zero) * inverse, rounded, plus `offset`. Writes all four bytes of the last quad.
 template <class Load>
 HWY_INLINE void roundToQuads(const Load& load, int width, float inverse, int offset, I8Quad* quads,
                              float zero) {
@@ -365,7 +365,7 @@ HWY_INLINE void roundToQuads(const Load& load, int width, float inverse, int off
         hn::StoreU(bytes(load(k, lanes)), d8, to + k);
     if (k == width) return;
     HWY_ALIGN std::uint8_t last[HWY_MAX_BYTES];
-    hn::Store(bytes(load(k, width - k)), d8, last);  // the weights of missing lanes are zero
+    hn::Store(bytes(load(k, width - k)), d8, last);  // missing values have weights of 0
     std::copy_n(last, quadsOf(width - k) * 4, to + k);
 }
 

@@ -1,6 +1,6 @@
-// Products in AMX tiles: eight registers, each with 16 rows of 64 bytes. A cell has 32 bits: a pair of bf16
-// or a quad of bytes. Panels of weights are the same as for AVX-512 BF16 and VNNI; 16 rows of a panel fill
-// two tiles. As in microkernel-inl.h, every sum is a single chain in ascending k, independent of other rows.
+// Products in AMX tiles. The eight tiles are registers, each with 16 rows of 64 bytes. A cell has 32 bits: a
+// pair of bf16 or a quad of bytes. Panels of weights are the same as for AVX-512 BF16 and VNNI; 16 rows of a
+// panel fill two tiles. As in microkernel-inl.h, every sum is a single chain in a fixed order.
 
 #if defined(MPM_KERNELS_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_TILES_INL_H_
@@ -38,8 +38,8 @@ namespace HWY_NAMESPACE {
 constexpr int kTileRows = 16, kTileCells = 16;
 constexpr size_t kTileStride = 32 * sizeof(float);  // bytes of a panel's row: two vectors of columns
 
-/// Whether the processor has tiles, with products of bf16 and of bytes, and the system lets this process use
-/// tiles.
+/// Asks the system for the permission to use tiles. Returns whether the system permits it and the processor
+/// can multiply bf16 and bytes in tiles.
 inline bool mayUseTiles() {
     constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24, kInt8 = 1u << 25, kAll = kBf16 | kTile | kInt8;
     constexpr long kRequestPermission = 0x1023, kTileData = 18;
@@ -48,8 +48,8 @@ inline bool mayUseTiles() {
     return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-/// A scope in which all eight tiles are configured at their largest size. Tiles that remained configured
-/// would slow down every switch to another thread.
+/// Configures all eight tiles at their largest size, and releases them at the end of the scope. If tiles
+/// remained configured, every switch to another thread would take longer.
 class TileScope {
 public:
     HWY_INLINE TileScope() {
@@ -66,7 +66,7 @@ public:
     HWY_INLINE ~TileScope() { _tile_release(); }
 };
 
-/// Makes the compiler finish all writes: the compiler assumes that tile instructions access no memory.
+/// Stops the compiler from moving memory accesses past tile instructions, which it believes to access none.
 HWY_INLINE void finishWrites() {
     __asm__ volatile("" ::: "memory");
 }
@@ -90,7 +90,7 @@ struct QuadTiles {
     static HWY_INLINE void addLowerRight() { _tile_dpbusd(3, 5, 7); }
 };
 
-/// Stores the sums of tiles 0 to 3 as [32][32]. `stride` is in sums.
+/// Stores the sums of tiles 0 to 3 as [32][32]. Rows are `stride` sums apart.
 HWY_INLINE void storeSums(void* sums, size_t stride) {
     const size_t bytes = stride * 4;
     char* const lower = static_cast<char*>(sums) + kTileRows * bytes;
@@ -100,8 +100,8 @@ HWY_INLINE void storeSums(void* sums, size_t stride) {
     _tile_stored(3, lower + 64, bytes);
 }
 
-/// Adds the product of 32 rows with a panel, over kTileCells of the depth, to the tiles. Strides are in
-/// cells.
+/// Multiplies 32 rows by a panel over a depth of kTileCells cells, and adds the products to tiles 0 to 3.
+/// `rowStride` is in cells.
 template <class Tiles>
 HWY_INLINE void multiplyStep(const std::uint32_t* rows, size_t rowStride, const std::uint32_t* panel) {
     const size_t bytes = rowStride * sizeof(std::uint32_t);
@@ -138,9 +138,9 @@ HWY_INLINE void changeSums(void* to, const void* from) {
 }
 #undef MPM_CHANGE_SUMS
 
-/// Runs a quarter of a step: the products for tile kQuarter of the four tiles of sums. If `first`, the step
-/// begins a new product: changeSums() stores the tile's sums of the previous product in `before` and loads
-/// the tile from `sums`. Each of these pointers may be null.
+/// Runs a quarter of a step: the products for tile kQuarter of the four tiles of sums. If `first` is true,
+/// the step begins a new product: changeSums() stores the tile's sums of the previous product in `before`
+/// and loads the tile from `sums`. `before` and `sums` may be null.
 template <class Tiles, int kQuarter>
 HWY_INLINE void quarterStep(const std::uint32_t* rows, size_t rowStride, const std::uint32_t* panel,
                             bool first, void* before, const void* sums) {
@@ -199,14 +199,14 @@ struct LinesAhead {
 // The largest depth of a pass, in cells. The level-2 cache is too slow for tiles. So the part of a panel that
 // a pass reads must fit in the level-1 cache, beside the rows of the pass: 144 x 32 x 4 bytes = 18 KiB.
 constexpr int kCellBlock = 144;
-// The number of rows whose sums are finished together. A block has 32 rows.
+// The number of rows that a call of done() finishes (see multiplyTilePanels). A block has 32 rows.
 constexpr int kTileGroup = 8;
 
 /// Multiplies `count` rows by `panels` panels, which follow each other from `panel` on, over a depth of
-/// `cells`. `sums` has room for tileSums(count). Calls done(panel, row) when the sums of kTileGroup rows from
-/// `row` are complete, in sums[row][32]. While the tiles multiply a block, the vector units finish the
-/// previous block, even if that block is in the previous panel. `prefetch`: whether to prefetch the next part
-/// of the panels.
+/// `cells`. `sums` has room for tileSums(count) sums, as [row][32]. Calls done(panel, row) when the sums of
+/// rows row..row+kTileGroup are complete. While the tiles multiply a block, done() finishes the previous
+/// block in the vector units, even if that block is in the previous panel. If `prefetch` is true,
+/// prefetches the next part of the panels.
 template <class Tiles, class Sum, class Done>
 HWY_INLINE void multiplyTilePanels(int count, int cells, const std::uint32_t* rows, size_t rowStride,
                                    const std::uint32_t* panel, int panels, bool prefetch, Sum* sums,
@@ -228,7 +228,7 @@ HWY_INLINE void multiplyTilePanels(int count, int cells, const std::uint32_t* ro
     for (int p = 0; p < panels; ++p) {
         for (int start = 0; start < cells; start += most) {
             const int depth = std::min(most, cells - start), steps = depth / kTileCells;
-            // The first steps wait until the sums of the previous block are in the cache.
+            // The first steps finish no rows: the sums of the previous block are not yet in the cache.
             const int wait = steps > kWait ? kWait : 0, left = steps - wait;
             const int each = (kGroups + left - 1) / left;               // groups to finish in a step
             const std::uint32_t* const after = panel + depth * kWidth;  // fits: a part of the panels
@@ -259,7 +259,7 @@ HWY_INLINE void multiplyTilePanels(int count, int cells, const std::uint32_t* ro
         finish();
 }
 
-/// Returns the number of sums that multiplyTilePanels() needs for `count` rows: complete blocks.
+/// Returns the number of sums that multiplyTilePanels() needs for `count` rows: whole blocks of 32 rows.
 HWY_INLINE size_t tileSums(int count) {
     constexpr size_t kRows = 2 * kTileRows, kWidth = 32;
     return (count + kRows - 1) / kRows * kRows * kWidth;

@@ -19,8 +19,8 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// Returns the bars of a vector of rows. Adds 2 % to the sum of all errors, to cover the rounding of this sum
-/// in f32.
+/// Returns the bars of a vector of rows: the value of each row's lead, minus the largest error of this
+/// value. Adds 2 % to this error, to cover the rounding of its sum in f32.
 HWY_INLINE Float barsOf(const Screen& screen, const LeadVectors& leads, size_t row) {
     const FloatTag d;
     const Index other = hn::Max(leads.index, hn::Zero(IndexTag()));
@@ -35,7 +35,7 @@ HWY_INLINE Float barsOf(const Screen& screen, const LeadVectors& leads, size_t r
     Float above = hn::Mul(hn::Set(d, 2 * screen.margin), steps);
     above = hn::MulAdd(hn::Set(d, 3.0f), slacks, above);
     above = hn::MulAdd(hn::Set(d, static_cast<float>(5 * kTilt)), away, above);
-    // The error of cosines in f64, and the error because the lengths of unit rows are not exactly 1.
+    // `exact` covers the error of cosines in f64, and the lengths of unit rows, which are not exactly 1.
     const double unit = (screen.width + 16) * 0x1p-24, exact = unit * 0x1p-25 + unit * unit;
     above = hn::MulAdd(above, hn::Set(d, 1.02f), hn::Set(d, static_cast<float>(1.01 * exact)));
     const Float bar = hn::Sub(leads.value, above);
@@ -91,8 +91,7 @@ bool Extent::isFarFrom(const Extent& other) const {
     return most + other.most - gap * gap < std::min(least, other.least);
 }
 
-// The number of spare elements after the last row: whole panels are written, and vectors may begin at any
-// row.
+// The number of elements after the last row. Code writes whole panels, and a vector may begin at any row.
 constexpr size_t kTail = 2 * kAlignment / sizeof(float);
 
 Leads::Leads(int count) : m_count(count) {

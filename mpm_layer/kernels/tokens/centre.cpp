@@ -24,10 +24,10 @@ namespace HWY_NAMESPACE {
 // The largest length |q| of a row of words. With this length, |q|^2 + K is below 2^31: see screenMargin().
 constexpr float kWordReach = 45000.0f, kLargestWord = 32767.0f;
 constexpr int kMostWords = 1 << 16;
-// A step is at least the error h of its row divided by kWordHaze (words) or kFloatHaze (floats).
+// The step of a row is at least the row's error h, divided by kWordHaze (words) or kFloatHaze (floats).
 constexpr float kWordHaze = 4.0f, kFloatHaze = 1e-5f;
 // If a row is nearer to the basis than this distance, the row gets the same step as a row at this distance.
-// In f32, such near rows hardly differ from the basis, and the square of a smaller step could be 0.
+// In f32, these rows hardly differ from the basis, and the square of a smaller step could be 0.
 constexpr float kTightest = 1e-8f;
 constexpr float kRounding = 0x1p-24f;
 
@@ -35,7 +35,7 @@ HWY_INLINE float sumOf(Float v) {
     return hn::GetLane(hn::SumOfLanes(FloatTag(), v));
 }
 
-/// Writes the sums of the lanes of four vectors.
+/// Writes the sum of the lanes of each of four vectors.
 HWY_INLINE void sumsOf(Float v0, Float v1, Float v2, Float v3, float (&sums)[kDirections]) {
 #if HWY_TARGET == HWY_SCALAR
     sums[0] = sumOf(v0), sums[1] = sumOf(v1), sums[2] = sumOf(v2), sums[3] = sumOf(v3);
@@ -55,16 +55,15 @@ HWY_INLINE void sumsOf(Float v0, Float v1, Float v2, Float v3, float (&sums)[kDi
 #endif
 }
 
-// The number of rows that are centred together, step by step, so that the square roots of several rows
-// overlap.
+// The number of rows for which centreGroup() runs each step in a loop, so that their square roots overlap.
 constexpr int kTogether = 16;
 
 /// Measures of a row's rest e: see screen.hpp.
 struct Rest {
     float far, near;   // |u - m|^2, |e|^2
-    float peak;        // the largest element of e
+    float peak;        // the largest absolute element of e
     float tilt;        // |B'e|^2 of the computed e
-    float norm, haze;  // |e|, and a bound of the error of e
+    float norm, haze;  // bounds of |e| and of the error of e
 };
 
 /// Returns the sum of squares of a row, and writes the row's products with the directions to `along`.
@@ -86,9 +85,9 @@ HWY_INLINE float project(const float* in, const ScreenBasis& basis, int width, f
     return sumOf(squares);
 }
 
-// This file is compiled with -ffp-contract=off, so that unit rows are rounded as in all other files.
-/// Computes e: subtracts m and B a from the unit row, which is in * inverse. Writes whole vectors, with zeros
-/// after the last element.
+// This file is compiled with -ffp-contract=off, so that in * inverse is rounded before m is subtracted.
+/// Computes e: subtracts m and B a from the unit row (in * inverse). Writes whole vectors, with zeros after
+/// the last element.
 HWY_INLINE void subtract(const float* in, const PlacedRow& placed, const ScreenBasis& basis, int width,
                          float* out, Rest& rest) {
     const FloatTag d;
@@ -154,15 +153,15 @@ void PlaceRows(const TokenRows& rows, int first, int count, const ScreenBasis& b
 }
 
 /// Returns a bound of the rounding error of e. Subtracting m rounds, and subtracting each direction rounds.
-/// The squared length of a direction is about 2, so subtracting the direction reduces the square of the rest
-/// by about 2 a^2.
+/// The squared length of a direction is about 2. So subtracting a direction, times the row's place a in
+/// this direction, reduces |e|^2 by about 2 a^2.
 HWY_INLINE float hazeOf(const PlacedRow& placed, const Rest& rest) {
     float left = rest.far * 1.001f, sum = 0;
     for (int l = 0; l < kDirections; ++l) {
         left -= 1.999f * placed.place[l] * placed.place[l];
         sum += std::max(left, 0.0f) + 0.001f * rest.far;
     }
-    // sqrt(x) + sqrt(y) + ... <= sqrt(n (x + y + ...)). Without fused multiply-adds, the products also round.
+    // sqrt(x_1) + ... + sqrt(x_n) <= sqrt(n (x_1 + ... + x_n)). Without HWY_NATIVE_FMA, products also round.
     const float distance = std::sqrt(rest.far), fused = distance + std::sqrt(kDirections * sum);
     return 1.01f * kRounding * (fused + (HWY_NATIVE_FMA ? 0 : kDirections * distance));
 }
@@ -208,7 +207,7 @@ HWY_INLINE float chooseStep(const PlacedRow& placed, bool words, float off, Rest
     return std::max({reach / kWordReach, rest.peak / kLargestWord, rest.haze / kWordHaze});
 }
 
-/// Sets the members of `row` except for the step. `rounded` is the sum of the squares of the rounding errors.
+/// Sets the members of `row` except for the step. `rounded` is the result of roundToWords().
 HWY_INLINE void finishRow(const PlacedRow& placed, const Rest& rest, bool words, float off, float rounded,
                           CentredRow& row) {
     const float norm = rest.norm, haze = rest.haze;
@@ -216,8 +215,8 @@ HWY_INLINE void finishRow(const PlacedRow& placed, const Rest& rest, bool words,
     row.error *= 1.001f / row.step;
     row.reach = norm / row.step * 1.001f;
     row.norm = (norm + haze) * 1.00001f;
-    // A bound of |B'e|: the computed length, plus rounding, plus the error `haze` of e. Directions are
-    // shorter than 1.5.
+    // `tilt` is a bound of |B'e|: the computed length, plus rounding, plus the effect of the error `haze`
+    // of e. Directions are shorter than 1.5.
     const float tilt = std::sqrt(rest.tilt) + 3 * off * norm + 1.5f * haze;
     const float shift = -0.5f * rest.near - (placed.zero ? 0.5f : 0.0f);
     // The last term covers the rounding of the sum of two shifts in the bound U (screen.hpp).
@@ -236,7 +235,7 @@ struct Group {
 HWY_INLINE void centreGroup(const TokenRows& rows, const PlacedRow* all, const int* tokens, int count,
                             const ScreenBasis& basis, bool words, const Group& to, CentredRow* centred) {
     const int width = rows.width;
-    // Each lane adds its part of the elements one by one, rounding each time.
+    // Bounds the relative error of f32 sums: each lane adds its elements one by one and rounds each time.
     const float off = static_cast<float>(width / static_cast<int>(hn::Lanes(FloatTag())) + 9) * kRounding;
     Rest rest[kTogether];
     float rounded[kTogether] = {};

@@ -66,7 +66,8 @@ struct Decision {
         index = candidate;
         token = itsToken;
     }
-    /// Whether a candidate with this token can still win. If the best cosine is 1, only a lower token can.
+    /// Returns whether a candidate with this token can still win. If the best cosine is 1, only a candidate
+    /// with a lower token number can win.
     HWY_INLINE bool canChange(int itsToken) const { return value < 1 || itsToken < token; }
 };
 
@@ -82,15 +83,15 @@ HWY_INLINE double similarity(const ExactRows& rows, int one, int other, float* r
                   std::sqrt(dotInDoubles(second, second, rows.width)));
 }
 
-// The number of rows that are decided together. Few rows are doubtful, so the groups are smaller than the
-// screen's row groups: more threads can then share the work.
+// The number of rows that are decided together: fewer than in a row group of the screen, so that more threads
+// can share the few doubtful rows.
 constexpr int kDecided = kGroup / 3;
 
 int DecidedTogether() {
     return kDecided;
 }
 
-/// Whether the bound F (screen.hpp) of any doubtful row and any column of a panel reaches the row's bar.
+/// Returns whether F (screen.hpp) of any doubtful row and any column of a panel reaches the row's bar.
 HWY_INLINE bool mayHoldNearest(const Screen& screen, const DoubtfulRows& doubtful, const ColumnTerms& left,
                                const ColumnTerms& right) {
     const FloatTag d;
@@ -102,7 +103,7 @@ HWY_INLINE bool mayHoldNearest(const Screen& screen, const DoubtfulRows& doubtfu
     return false;
 }
 
-/// Copies the cells of at most kDecided doubtful rows to `cells`, then finds the most similar row of each.
+/// Copies the cells of at most kDecided doubtful rows to `cells`, then finds the most similar row for each.
 template <class Operand>
 HWY_INLINE void decideGroup(const Screen& screen, const ExactRows& exact, const DoubtfulRows& doubtful,
                             float* cells, int* nearest) {

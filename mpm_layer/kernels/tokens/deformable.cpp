@@ -78,8 +78,8 @@ HWY_INLINE void softmax(const float* logits, int count, float* to) {
         hn::StoreU(hn::Mul(hn::LoadU(d, to + i), share), d, to + i);
 }
 
-// Finds corners and weights of a vector of samples. Comparisons with NaN are false, so a sample at NaN counts
-// as outside. The corners of a sample outside are moved to the zeros below the level.
+// Finds corners and weights of a vector of samples. If a sample is outside the level, moves its corners to
+// the zeros below the level. Comparisons with NaN are false, so a sample at NaN counts as outside.
 HWY_INLINE void locate(const DeformableHead& head, size_t i, const Samples& to) {
     const FloatTag d;
     const hn::RebindToSigned<FloatTag> di;

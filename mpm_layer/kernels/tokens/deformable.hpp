@@ -35,8 +35,8 @@ struct DeformableHead {
 size_t deformableRoom(size_t samples);
 size_t deformableScratch(size_t samples);
 
-/// Computes the output of the queries. Pixels outside a level are 0, and so are samples whose place is not
-/// finite. The bits of a query's output do not depend on other queries.
+/// Computes the output of the queries. Pixels outside a level count as 0. A sample whose place is not finite
+/// is 0. The bits of a query's output do not depend on other queries.
 void deformableHead(const DeformableHead& head, float* scratch);
 
 /// Copies `channels` elements of each of `count` positions, which are `stride` elements apart, to `to`,

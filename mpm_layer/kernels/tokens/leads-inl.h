@@ -70,7 +70,7 @@ HWY_INLINE void keepLeads(const Leads& from, int fromFirst, Leads& to, int first
     }
 }
 
-/// Separate leads for each lane. In memory, value, index and second are `apart` elements from each other.
+/// Separate leads for each lane. In memory, value, index and second follow each other every `apart` elements.
 struct LaneLeads {
     Float value, second;
     Index index;
@@ -125,7 +125,7 @@ HWY_INLINE float takeBest(Float& value, const int* indices, int& index) {
     return hn::GetLane(best);
 }
 
-/// Merges the leads of all lanes into the leads of rows first..first+rows.
+/// For each of rows first..first+rows, merges the leads of all lanes into the row's leads.
 HWY_INLINE void keepRows(const float* rowLeads, int rows, size_t apart, Leads& leads, int first) {
     const FloatTag d;
     const size_t lanes = hn::Lanes(d);

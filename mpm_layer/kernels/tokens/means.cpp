@@ -17,9 +17,9 @@ namespace HWY_NAMESPACE {
 
 constexpr int kTogether = 16;
 
-// Calls body(first, count) for each part of a row. Parts have kTogether elements, except the last part. This
-// count is a constant, so the compiler can use vectors. All instruction sets give the same bits, because
-// products of two floats are exact in f64.
+// Calls body(first, count) for each part of a row. All parts except the last have kTogether elements: a
+// constant, so that the compiler can use vectors. All instruction sets give the same bits, because products
+// of two floats are exact in f64.
 template <class Body>
 HWY_INLINE void forEachPart(int width, const Body& body) {
     int first = 0;

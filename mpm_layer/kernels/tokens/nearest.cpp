@@ -18,7 +18,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-/// The best value of each lane so far, with the column. If values are equal, keeps the earliest.
+/// The best value of each lane so far, and its column. If values are equal, keeps the earliest.
 struct RunningBest {
     Float value;
     Index index;

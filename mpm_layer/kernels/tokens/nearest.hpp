@@ -12,7 +12,7 @@ namespace mpm::kernels {
 
 /// Rows of length 1, packed as the columns of panels.
 struct SimilarColumns {
-    const float* panels;  ///< [panel][k][panelColumns()], missing columns zero
+    const float* panels;  ///< [panel][k][panelColumns()], missing columns are zero
     int count;
     int width;  ///< number of elements of a row
 };

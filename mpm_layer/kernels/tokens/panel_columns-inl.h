@@ -1,5 +1,4 @@
-// The columns of a panel of similarities, and kNever: the value of missing columns, which is lower than any
-// similarity.
+// The columns of a panel of similarities. kNever is the value of missing columns: lower than any similarity.
 
 #if defined(MPM_KERNELS_PANEL_COLUMNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MPM_KERNELS_PANEL_COLUMNS_INL_H_

@@ -197,7 +197,7 @@ void NormaliseColumns(const float* in, size_t stride, int depth, int count, cons
     }
 }
 
-// Loads a vector of scores. Hidden keys, and lanes after the last key, get minus infinity.
+// Loads a vector of scores. Scores with a negative mask value, and missing scores, become minus infinity.
 template <bool kMasked>
 HWY_INLINE Float keptScores(const float* scores, const float* mask, int count) {
     const FloatTag d;

@@ -24,8 +24,8 @@ namespace HWY_NAMESPACE {
 // again, so fewer calls, each for several row groups, take less time.
 constexpr int kFollowed = 3 * kGroup;
 
-/// Updates leads from `sums`, the products of rows first..first+rows and a panel. Each product counts for the
-/// row and for the column, so a row needs only later columns. The leads of the columns stay in registers.
+/// Updates leads from `sums`, the products of rows first..first+rows and a panel. Each product updates its
+/// row and its column, so a row needs only later columns. The leads of the columns stay in registers.
 template <class Operand>
 HWY_INLINE void findLeads(const Screen& screen, const float* sums, int first, int rows,
                           const Columns& columns, float* rowLeads, size_t rowCells, Leads& leads) {
@@ -114,7 +114,7 @@ struct Always {
     HWY_INLINE bool operator()(int, int) const { return true; }
 };
 
-/// Tests a row group and a panel: whether a row may be the most similar to a column, or a column to a row.
+/// Tests whether a row of a group may be the most similar one to a column of a panel, or the reverse.
 class MayLead {
 public:
     HWY_INLINE MayLead(const Screen& screen, const FarBars& bars, int first, int rows)

@@ -9,7 +9,7 @@
 // - cell: 32 bits of a rest: an element in f32, or two elements of 16 bits each ("words")
 // - panel: columns that are multiplied and stored together (packPanel)
 // - screen: the upper bounds U and F of the cosines, computed from cells and places
-// - lead: the column with the highest U of a row so far; the row also keeps a second column (leads.hpp)
+// - lead: a row's column with the highest U so far; the row also keeps a second column (leads.hpp)
 // - bar: a lower bound of the cosine of a row and its lead; a column with U below the bar is not the nearest
 // - slack: a row's part of the error of U
 // - extent: bounds of the places, the bars and F of some rows
@@ -21,26 +21,27 @@
 // **The screen.** Tokens of an image resemble each other: similarities differ only in the last digits, and
 // rows differ mostly in a few directions, for example in colour. With the basis, a row is
 //     u_i = m + B a_i + e_i,      cosine_ij - 1 = -|u_i - u_j|^2 / 2.
-// If a_i is near the best choice, e_i is small and nearly at right angles to B: c_i = B'e_i is nearly 0. So
+// If a_i is near the best choice, e_i is small and nearly at right angles to the directions: c_i = B'e_i is
+// nearly 0 (B' is the transpose of B). So
 //     cosine_ij - 1 = r_i + r_j - (a_i-a_j)'B'B(a_i-a_j) / 2 - (a_i-a_j).(c_i-c_j) + e_i.e_j,
 //     r_i = -|e_i|^2 / 2      (1/2 less for a row of zeros, whose cosine is 0).
 // Similar rows have similar places a, so the first three terms are small, and f32 is exact enough for them.
-// Only e_i.e_j is approximated. The nearer the rows are to the basis, the smaller is the error.
+// Only e_i.e_j is approximated. The error is small if the rows are near the basis.
 //
 // **The bound.**
 // - A row's cells q_i are e_i / s_i, rounded; s_i is its step. With x_i >= |e_i / s_i - q_i|,
 //       |e_i.e_j - s_i s_j q_i.q_j| <= s_i s_j (|q_i| x_j + |q_j| x_i + x_i x_j) <= s_i s_j K,
-//   K follows from the largest |q| and x of all rows (screenMargin). In words, q_i.q_j is exact; in floats,
-//   each step of the product rounds. K also covers this rounding, and the part of the rounding of U that is
-//   proportional to s_i s_j q_i.q_j.
+//   K follows from the largest |q| and the largest x of all rows (screenMargin). In words, q_i.q_j is exact.
+//   In floats, each step of the product rounds. K also covers this rounding, and the part of the rounding of
+//   U that is proportional to s_i s_j q_i.q_j.
 //   The subtraction of m and B a_i rounds, so e_i itself has an error of at most h_i. x_i includes h_i / s_i.
 // - The directions are scaled so that |a|^2 (1 + t) <= a'B'Ba / 2 <= |a|^2 (1 + 3t) for t = kTilt. Then
 //       |(a_i-a_j).(c_i-c_j)| <= 3/4 t |a_i-a_j|^2 + (g_i^2 + g_j^2) / t,      g_i >= |c_i|,
 //   and the last quarter of t |a_i-a_j|^2 covers the rounding of f32.
 // - slack_i = g_i^2 / t + the error of r_i, which is below |e_i| h_i + h_i^2 + the rounding of sums.
 // - The length of a unit row of D elements is not exactly 1 in f32. With d = 2^-24 (D + 16), the wrong length
-//   changes a cosine by less than d^2 plus d times the cosine's distance from 1. U and F cover the second
-//   term; the bars also cover d^2.
+//   changes a cosine by less than d^2 plus d times the cosine's distance from 1. U and F cover the
+//   second term; the bars also cover the first term.
 // So
 //     U_ij = (r_i + slack_i) + (r_j + slack_j) - |a_i-a_j|^2 + s_i s_j (q_i.q_j + K)
 // is never below the cosine minus 1, and exceeds it by at most
@@ -72,7 +73,7 @@ struct ScreenBasis {
     float offsets[kDirections];  ///< products of the directions with m
 };
 
-/// Whether the screen multiplies rows of this width as 16-bit words, two in a cell, instead of floats.
+/// Returns whether the screen multiplies rows of this width as 16-bit words, two in a cell, not as floats.
 bool screensWords(int width);
 inline int screenCells(int width, bool words) {
     return words ? (width + 1) / 2 : width;
@@ -85,7 +86,8 @@ struct TokenRows {
     int width;
 };
 
-/// A row is plain if the squares of its elements neither overflow nor underflow. Other rows need unitRow().
+/// The place of a row. `plain` is true if the squares of the row's elements neither overflow nor underflow;
+/// other rows need unitRow().
 struct PlacedRow {
     float place[kDirections];  ///< a
     float inverse;             ///< 1 / length
@@ -100,7 +102,7 @@ struct CentredRow {
     float shift;  ///< r + slack
     float slack;
     float norm;   ///< l
-    float reach;  ///< |e| / s, or more
+    float reach;  ///< at least |e| / s
     float error;  ///< x
 };
 
@@ -136,7 +138,7 @@ struct Extent {
     double most;       ///< the highest z
     double least;      ///< the lowest bar
 
-    /// Whether no row of one extent can be the most similar row of a row of the other extent.
+    /// Returns whether no row of either extent can be the most similar row of a row of the other extent.
     bool isFarFrom(const Extent& other) const;
 };
 
@@ -176,7 +178,7 @@ struct DoubtfulRows {
     int count;
 };
 
-/// Returns how many doubtful rows decideRows() handles together. A single row takes about the same time.
+/// Returns how many doubtful rows decideRows() handles together, in about the same time as a single row.
 int decidedTogether();
 
 /// Finds the most similar other row of each doubtful row: cosineOf decides among the remaining columns.

@@ -124,11 +124,11 @@ struct Piece {
     int index, next, begin, count;
 };
 
-// The number of pieces or vectors that a loop handles together. Each is a chain of compares and selects, and
-// the processor can overlap several chains.
+// The number of pieces or vectors that a loop handles together. Each needs a chain of compares and selects,
+// and the processor can overlap several chains.
 constexpr int kAbreast = 4;
 
-// Whether all samples are finite. A single check of each sample replaces a check in each of its many blends.
+// Returns whether all samples are finite. One check of a sample replaces checks in its many blends.
 HWY_INLINE bool allFinite(const float* rows, size_t stride, int classes, int columns) {
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));
