@@ -29,15 +29,15 @@ public:
     std::int64_t maxBytes() const { return m_maxBytes; }
     std::int64_t bytes() const { return m_bytes; }  ///< taken and not yet given back
 
-    /// Replaces the limits, for jobs that read the size of the input only after they have made the Budget.
+    /// Replaces the limits. For jobs that read the size of their input only after they have made the Budget.
     /// Time is still counted from the construction.
     void setLimits(std::int64_t maxBytes, double maxSeconds) {
         m_maxBytes = maxBytes;
         m_maxSeconds = maxSeconds;
     }
 
-    /// Takes `bytes`, or throws BudgetError if too few are left. `what` describes the bytes: "the output of
-    /// Expand".
+    /// Takes `bytes`, or throws BudgetError if too few are left. `what` describes the bytes, for example "the
+    /// output of Expand".
     void takeBytes(std::int64_t bytes, const std::string& what) {
         if (bytes < 0) throwBytes(what);
         const std::int64_t before = m_bytes.fetch_add(bytes);

@@ -24,7 +24,7 @@ constexpr const char* kAllowed[] = {
     "readlink", "readlinkat", "getdents", "getdents64", "getcwd", "fcntl", "dup", "dup2", "dup3", "fadvise64",
     "ftruncate", "fallocate", "fchmod", "fsync", "fdatasync", "rename", "renameat", "renameat2", "unlink",
     "unlinkat", "copy_file_range", "sendfile", "umask", "poll", "ppoll", "select", "pselect6",
-    // Memory.
+    // Calls for memory.
     "brk", "mmap", "munmap", "mprotect", "mremap", "madvise", "mincore", "membarrier", "map_shadow_stack",
     "mseal",
     // Calls for threads; addConditions() allows new threads. arch_prctl enables AMX tiles.
@@ -107,7 +107,7 @@ void addConditions(Filter& filter) {
     // Allows new threads, but no new processes.
     filter.answer("clone", SCMP_ACT_ALLOW, {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD)});
     filter.answer("clone", kDenied, {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0)});
-    // Allows reading the resource limits of this process, but not setting any limit.
+    // Allows the process to read its own resource limits, but not to set any limit.
     filter.answer("prlimit64", SCMP_ACT_ALLOW, {SCMP_A0_32(SCMP_CMP_EQ, 0), SCMP_A2(SCMP_CMP_EQ, 0)});
     filter.answer("prlimit64", kDenied, {SCMP_A0_32(SCMP_CMP_NE, 0)});
     filter.answer("prlimit64", kDenied, {SCMP_A2(SCMP_CMP_NE, 0)});

@@ -39,7 +39,7 @@ struct ChildPipes {
     int output, errors;
 };
 
-/// Replaces the child by `program`. Runs between fork and exec, so it calls only async-signal-safe functions.
+/// Replaces the child with `program`. Runs after fork(), so it calls only async-signal-safe functions.
 [[noreturn]] void become(const char* program, char* const* words, char* const* environment, ChildPipes to,
                          bool withErrors, pid_t parent) {
     setsid();
@@ -136,7 +136,7 @@ void ChildProcess::signal(int number) const {
     kill(m_id, number);
 }
 
-/// Whether the child has ended. If so, clears m_id, because the system may reuse the process id.
+/// Returns whether the child has ended. If so, clears m_id, because the system may reuse the process id.
 bool ChildProcess::ended(ChildEnd& end) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     int status = 0;

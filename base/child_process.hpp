@@ -15,7 +15,7 @@ struct ChildEnd {
     enum class How {
         Exited,      ///< number: the exit status
         Signalled,   ///< number: the signal
-        Stopped,     ///< by stop()
+        Stopped,     ///< stop() has killed the child
         OutOfTime,   ///< ran longer than wait() allows
         NotStarted,  ///< number: errno
     };
@@ -33,7 +33,7 @@ public:
 
     /// Starts `program` in a new session. The child gets only `environment`, the descriptors of /dev/null and
     /// of the pipe for the output, and default signal handlers. If the thread that called start() ends, the
-    /// kernel kills the child. If `withErrors`, the output includes standard error. Call start() only once.
+    /// kernel kills the child. `withErrors` adds standard error to the output. Call start() only once.
     void start(const std::string& program, const std::vector<std::string>& arguments,
                const std::vector<std::string>& environment, bool withErrors = false);
     /// Waits until the child ends, and kills the child after `seconds`. Must run on the thread that called

@@ -1,4 +1,4 @@
-// File descriptors with a single owner, and a function that closes descriptors in a started program.
+// File descriptors with a single owner, and a function that makes exec() close descriptors.
 #pragma once
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ private:
     int m_file = -1;
 };
 
-/// Sets FD_CLOEXEC on every descriptor except the standard streams, so that exec() closes it. Some libraries
+/// Sets FD_CLOEXEC on all descriptors except the standard streams, so that exec() closes them. Some libraries
 /// open sockets without this flag. The function may also be called between fork() and exec().
 inline void closeDescriptorsOnExec() noexcept {
     constexpr unsigned kFirst = 3, kCloexecFlag = 4;  // CLOSE_RANGE_CLOEXEC, which old headers lack

@@ -35,7 +35,7 @@ private:
 };
 
 /// Calls body(range) on OpenCV's threads, in any order, for ranges that together cover 0..count - 1. If
-/// `grain` is above 0, each range has about `grain` entries.
+/// `grain` is above 0, each range has about `grain` indices.
 template <class Body>
 void parallelRanges(int count, const Body& body, int grain = 0) {
     const ParallelBody<Body> loop(body);
@@ -72,9 +72,9 @@ void parallelCopy(const Value* from, size_t count, Value* to) {
     });
 }
 
-/// Threads that run several short loops one after another. Between loops, the threads of a team do not
-/// sleep, because waking a thread takes longer than a short loop. In all loops, a thread begins with the same
-/// share of the range, because the data of this share may be in the thread's cache.
+/// Threads that run several short loops one after another. Between loops, the threads of a team do not sleep,
+/// because waking a thread takes longer than a short loop. In each loop, a thread begins with the same share
+/// of the range, whose data may be in the thread's cache.
 class Team {
 public:
     /// Calls lead(team) on a thread. At most `most` threads run the loops of `lead`.
@@ -108,7 +108,7 @@ public:
         m_loop = ++m_loops;
         work(0);
         m_loop = kNone;
-        // A helper announces itself in m_inside before it reads m_loop. So from now on, no helper starts.
+        // A helper increments m_inside before it checks m_loop, so from now on no helper begins to work.
         for (int turns = 0; m_inside > 0; ++turns)
             pause(turns);
         if (m_error) std::rethrow_exception(std::exchange(m_error, nullptr));

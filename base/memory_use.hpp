@@ -1,4 +1,4 @@
-// Memory that the process uses.
+// The memory that the process uses.
 #pragma once
 
 #include <unistd.h>

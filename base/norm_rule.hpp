@@ -12,7 +12,7 @@ namespace mpm {
 /// for GPUs.
 enum class NormKind : std::int32_t {
     Layer = 0,
-    Rms = 1  ///< divides by the root mean square, keeps the mean
+    Rms = 1  ///< divides by the root mean square; does not subtract the mean
 };
 
 struct NormRule {

@@ -5,9 +5,9 @@
 
 namespace mpm {
 
-/// Makes all threads share a heap that returns large buffers to the system immediately. Call this before the
-/// program has threads. By default each thread has a separate heap. If another thread frees an image, the
-/// image's heap keeps the space: the memory of a monitor with three sources grew by 62 MiB in eight minutes.
+/// Makes all threads share a heap that returns large buffers to the system immediately. Call it before there
+/// are threads. By default, each thread has a separate heap. If another thread frees an image, the image's
+/// heap keeps the space. So the memory of a monitor with three sources grew by 62 MiB in eight minutes.
 inline void useOneHeap() {
 #ifdef M_ARENA_MAX
     mallopt(M_ARENA_MAX, 1);

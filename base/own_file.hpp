@@ -14,9 +14,8 @@ struct OwnFile {
     bool isProgram = false;
 };
 
-/// Returns the file that contains the function at address `code`. Reads the path of a program from /proc,
-/// because dladdr1() gives only the command that started the program, which may be relative to another
-/// folder.
+/// Returns the file that contains the function at address `code`. Reads the path of a program from /proc.
+/// dladdr1() gives only the command that started the program, which may be relative to another folder.
 inline OwnFile ownFile(const void* code) {
     Dl_info info{};
     link_map* object = nullptr;

@@ -33,7 +33,7 @@ std::string advice(int reason) {
     }
 }
 
-/// Follows symbolic links, also links to links, to the final target, which need not exist.
+/// Follows a chain of symbolic links to the final target, which need not exist.
 fs::path destination(fs::path path) {
     std::error_code error;
     for (int links = 0; links < 40 && fs::is_symlink(path, error); ++links) {

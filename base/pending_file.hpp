@@ -48,8 +48,8 @@ bool writeAll(int file, std::string_view bytes);
 /// error.
 bool syncFile(int file);
 
-/// Makes new names in the folder survive a power failure. Returns false if this fails. A folder that the user
-/// cannot read cannot be synced; this does not count as a failure.
+/// Makes new names in the folder survive a power failure. Returns false after a failure. A folder that the
+/// user cannot read is not synced; that is not a failure.
 bool syncFolder(const std::string& folder);
 
 /// Throws cv::Exception with the file, the reason (an errno) and a remedy.
@@ -77,7 +77,7 @@ public:
     /// The file to write to before keep(). It does not have the target's extension.
     const std::string& path() const { return m_scratch->path(); }
     const std::string& folder() const { return m_folder; }      ///< the folder of path()
-    int descriptor() const { return m_scratch->descriptor(); }  ///< of the file at path(), to append
+    int descriptor() const { return m_scratch->descriptor(); }  ///< open for appending to the file at path()
     void write(std::string_view bytes);                         ///< appends; throws cv::Exception
     void keep(Sync sync = Sync::Always);                        ///< throws cv::Exception
 

@@ -38,8 +38,8 @@ void restoreFileMode() noexcept {
 }
 
 void tightenOwn(const std::string& path) {
-    // O_PATH, because closing a descriptor without this flag would drop all locks (fcntl) that this process
-    // has on the file.
+    // Uses O_PATH, because closing a descriptor without this flag would drop all locks (fcntl) that this
+    // process has on the file.
     const int file = open(path.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW);
     if (file < 0) return;
     struct stat there {};

@@ -35,9 +35,9 @@ std::string readAll(int file, std::size_t size, const std::string& path) {
     return bytes;
 }
 
-/// Opens a regular file. Returns the descriptor, which the caller must close. Sets `there` by fstat().
+/// Opens a regular file, and sets `there` with fstat(). The caller must close the returned descriptor.
 int openRegular(const std::string& path, struct stat& there) {
-    // O_NONBLOCK, because a pipe would block the program here until another process writes to it.
+    // Without O_NONBLOCK, open() of a pipe would wait until another process opens the pipe for writing.
     const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (file < 0) fail(path, std::string("cannot be opened (") + std::strerror(errno) + ")");
     if (fstat(file, &there) == 0 && S_ISREG(there.st_mode)) return file;

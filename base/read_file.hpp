@@ -22,7 +22,7 @@ public:
     /// cannot be read. Throws cv::Exception if the line is too long.
     bool next(std::string& line);
     bool failed() const { return std::ferror(m_file.get()) != 0; }
-    /// Whether the line of the most recent next() ended with a line break.
+    /// Returns whether the line of the most recent next() ended with a line break.
     bool whole() const { return m_whole; }
 
 private:

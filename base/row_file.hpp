@@ -35,7 +35,7 @@ private:
 };
 
 /// Returns `text` as a field of a CSV file (RFC 4180): on a single line, quoted if necessary. Spreadsheets
-/// run text that begins with = + - @ as a formula, so such text gets a ' in front, which spreadsheets do not
+/// run text that begins with = + - @ as a formula. So such text gets a ' in front, which spreadsheets do not
 /// show.
 inline std::string csvField(std::string_view text) {
     std::string field = printable(text);

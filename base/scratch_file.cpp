@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::string_view kBegin = ".mpm-", kEnd = ".part", kDigits = "0123456789abcdef";
 constexpr size_t kRandom = 8;            // bytes
-constexpr std::time_t kAbandoned = 600;  // seconds since the last write. A file without a lock may be in
-                                         // use, if other code has replaced the locked file with another
+constexpr std::time_t kAbandoned = 600;  // seconds since the last write. A file without a lock may still be
+                                         // in use: other code may have replaced the locked file
 
 /// Returns an unpredictable name; empty if the system has no random numbers.
 std::string hiddenName() {
@@ -71,7 +71,7 @@ void removeAbandoned(const std::string& folder) {
         const std::lock_guard<std::mutex> lock(mutex);
         if (!seen.insert(folder).second) return;
     }
-    // Not std::filesystem's iterator, because it ends the program if an allocation fails.
+    // Avoids std::filesystem's iterator, which ends the program if an allocation fails.
     const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), closedir);
     while (const dirent* entry = entries ? readdir(entries.get()) : nullptr)
         if (isHiddenName(entry->d_name)) removeIfAbandoned(folder + '/' + entry->d_name);
@@ -148,7 +148,7 @@ bool ScratchFile::flush() const {
     return second >= 0 && (close(second) == 0 || errno == EINTR);
 }
 
-/// Opens the file by path. If other code has replaced the file at this path, m_descriptor has the old file.
+/// Opens the file by its path, because m_descriptor is the old file if other code has replaced the file.
 bool ScratchFile::sync() const {
     const int file = open(m_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (file < 0) return false;

@@ -29,7 +29,7 @@ double deviation(const std::vector<double>& values) {
     return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
-// The standard error of a ratio of sums comes from the residual of each entry: count - rate * time.
+// The standard error of the rate comes from the residual of each entry: count - rate * time.
 Rate rateOf(const std::vector<double>& counts, const std::vector<double>& ms) {
     constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
     const double count = std::accumulate(counts.begin(), counts.end(), 0.0);

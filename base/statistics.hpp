@@ -14,7 +14,7 @@ double deviation(const std::vector<double>& values);  ///< of a sample (n - 1); 
 /// Total work divided by total time: `counts[i]` images took `ms[i]` milliseconds.
 struct Rate {
     double perSecond;
-    double standardError;  ///< from the differences between entries; NaN for fewer than two entries
+    double standardError;  ///< computed from the differences between entries; NaN for fewer than two entries
 };
 Rate rateOf(const std::vector<double>& counts, const std::vector<double>& ms);
 

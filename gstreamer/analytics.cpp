@@ -7,7 +7,7 @@
 
 namespace mpm::gst {
 
-/// Adds the objects. Rounds boxes to whole pixels, because this metadata requires them.
+/// Adds the objects. Rounds boxes to whole pixels, because this metadata has only whole numbers.
 static void addObjects(GstAnalyticsRelationMeta* meta, const FrameFigures& figures) {
     for (const FrameObject& one : figures.objects) {
         const cv::Rect2f& box = one.found.box;

@@ -53,7 +53,7 @@ struct State {
     Settings settings;
     bool changed = false;
     std::unique_ptr<Engine> engine;    ///< used by the streaming thread only
-    FrameFigures figures;              ///< of the previous frame
+    FrameFigures figures;              ///< figures of the latest frame
     std::atomic<bool> flushed{false};  ///< whether the stream was flushed since the previous frame
     std::atomic<GstClockTime> latency{0};
 };

@@ -51,7 +51,7 @@ void setPrecision(mpm::Encoder& encoder, const std::string& text) {
     encoder.setPrecision(*precision);
 }
 
-/// Runs `set`. An exception of the library becomes an error about the property.
+/// Runs `set`. An exception of the library becomes a SettingsError with the property's name.
 template <class Set>
 void property(const char* name, const Set& set) {
     try {
@@ -142,7 +142,7 @@ std::vector<FrameObject> Engine::follow(const pipeline::Segmentation& found, dou
     std::vector<Detection> boxes = found.detections;
     if (!found.labels.empty()) boxes = pipeline::regionObjects(found.labels, m_classes, 0, found.scores);
     pipeline::keepClasses(boxes, m_classes);
-    // If buffers have no times, uses the time since the previous buffer.
+    // If a buffer has no time, adds the time since the previous buffer.
     if (!std::isfinite(seconds)) seconds = m_lastSeconds + m_sinceLast.seconds();
     if (seconds < m_lastSeconds) restart();  // after a seek without a flush
     m_lastSeconds = seconds;

@@ -65,7 +65,7 @@ public:
     /// SettingsError and keeps the earlier settings.
     void apply(const Settings& settings);
 
-    /// Restarts identities and the hold time of alerts. Must be called before the first frame after a seek.
+    /// Drops all tracks and restarts the hold time of alerts. Call it before the first frame after a seek.
     void restart();
 
     /// Segments a frame. `image`: CV_8UC3, BGR. `out`: of the image's size; CV_8UC1 to receive labels,
@@ -83,10 +83,10 @@ private:
     void addShares(const pipeline::Segmentation& found, FrameFigures& figures);
 
     pipeline::Segmenter m_segmenter;
-    std::vector<int> m_schedule;  ///< of the model file
+    std::vector<int> m_schedule;  ///< the schedule of the model file
     Settings m_settings;
     pipeline::AlertWatch m_alerts;
-    std::vector<int> m_classes;  ///< classes of the objects
+    std::vector<int> m_classes;  ///< ids of the classes whose objects are followed
     std::optional<pipeline::ObjectTracker> m_tracker;
     double m_threshold = 0, m_lastSeconds = 0;
     Stopwatch m_sinceLast;

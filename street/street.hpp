@@ -13,16 +13,16 @@ namespace mpm::street {
 /// A car, a person on foot or a person on a bicycle.
 struct StreetObject {
     std::int64_t id = 0;  ///< 1 or more; the same in all frames while the object is in the street
-    int label = 0;        ///< CamVid's id
-    cv::Rect box;         ///< of the object's pixels in the frame, including hidden pixels
+    int label = 0;        ///< class id of the data set CamVid
+    cv::Rect box;         ///< box around the object's pixels in the frame, including hidden pixels
     double visible = 1;   ///< share of the object's pixels in the frame that are not hidden
 };
 
 struct StreetFrame {
     cv::Mat image;   ///< CV_8UC3, BGR
-    cv::Mat labels;  ///< CV_8U, CamVid's ids; every pixel has a label
+    cv::Mat labels;  ///< CV_8U, class ids of CamVid; every pixel has a label
     double hour = 12;
-    std::vector<StreetObject> objects;  ///< with at least a pixel in the frame, even if hidden; sorted by id
+    std::vector<StreetObject> objects;  ///< objects with pixels in the frame, even if hidden; sorted by id
 };
 
 /// The same size, seed, hour and seconds always give the same frame. Not thread-safe.
@@ -48,7 +48,7 @@ private:
 struct NightParameters {
     double luminance = 0.35;  ///< factor that darkens values 0..1
     double photons = 250;     ///< photons counted at the value 1
-    double deviation = 0.01;  ///< of Gaussian noise, for values 0..1
+    double deviation = 0.01;  ///< standard deviation of Gaussian noise, for values 0..1
 };
 
 /// Returns the image (CV_8U, any channels) as a camera would see it at night. The same seed gives the same
@@ -60,7 +60,7 @@ enum class Script {
     None,
     Rain,        ///< streaks over the whole frame
     Headlights,  ///< light of cars outside the frame, which sweeps over the frame
-    Shadows,     ///< of clouds, and of passers-by outside the frame (only on the ground)
+    Shadows,     ///< shadows of clouds, and (only on the ground) of passers-by outside the frame
     Insects      ///< close to the lens, in light from the camera
 };
 

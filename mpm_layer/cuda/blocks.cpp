@@ -1,4 +1,4 @@
-// The transformer blocks of a session, for an element type.
+// The transformer blocks of a session, as a template of the element type T.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -123,9 +123,9 @@ private:
         executor().products.run(p, stream());
     }
 
-    /// Whether the product `expand` can apply the activation, which saves a pass over the widest rows. If so,
-    /// sets the activation as the epilogue of `expand`. cuBLASLt does not have GELU by the error function,
-    /// which most ViTs use.
+    /// Returns whether the product `expand` can apply the activation, which saves a pass over the widest
+    /// rows. If so, sets the activation as the epilogue of `expand`. cuBLASLt lacks the GELU of most ViTs,
+    /// which uses the error function.
     bool activatesWithin(const Block& block, Product& expand) {
         const auto activation = static_cast<Activation>(options().activation);
         if (activation == Activation::None) return !block.gate.present();

@@ -157,8 +157,8 @@ void Session::upload(const MpmCudaInput& input) {
     refreshLogits();
 }
 
-// Makes the executor's stream wait for the caller's stream, in which queued work may still write the tokens
-// or read the memory of the outputs.
+// Makes the executor's stream wait for the caller's stream: queued work there may still write the tokens or
+// read the memory of the outputs.
 void Session::awaitCaller(cudaStream_t caller) {
     m_executor->callerReady.record(caller);
     m_executor->callerReady.holdBack(stream());

@@ -1,5 +1,5 @@
 // A forward on the device. Work is queued on the executor's stream. Before finish(), the CPU waits only for
-// the size of the batch after a merge and, if the CPU decides the merge, for the rows.
+// the size of the batch after a merge. If the CPU decides the merge, it also waits for the rows.
 #pragma once
 
 #include <memory>
@@ -90,7 +90,7 @@ private:
 /// Creates a session that computes in the element type of the packed weights.
 std::unique_ptr<Session> makeSession(const Weights& weights, const MpmCudaInput& input);
 
-/// Runs MpmRestore, without an encoder: uploads, gathers and downloads. Returns after the output is complete.
+/// Runs the operator MpmRestore without an encoder. Returns after the output is complete.
 void restore(int device, const MpmCudaRestore& request);
 
 }  // namespace mpm::cuda

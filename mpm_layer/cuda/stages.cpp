@@ -26,7 +26,7 @@ void Session::reduce(const MpmCudaStage& stage) {
     times.stop.record(stream());
     ++m_stages;
     if (!m_readsCounts) return;
-    // The extent was copied before the rows were merged, so this wait ends while the device still merges.
+    // The device copies the extent before it merges the rows, so this wait can end during the merge.
     e.extentKnown.wait();
     // Rounds the bounds up, so that products and graphs have fewer different sizes.
     m_rows = std::min(m_rows, roundedRows(e.downExtent.data()->rows));
@@ -50,8 +50,8 @@ void Session::decidePairs(const ClusterTables& tables) {
     numberClusters(view(), unit.best, tables, stream());
 }
 
-// Lists the members of every cluster on the CPU. Uploads the lists and the maps to the buffers of reduce()'s
-// tables, which are large enough.
+// Lists the members of every cluster on the CPU. Uploads the lists and the maps to the buffers that the
+// tables in reduce() point to; these buffers are large enough.
 void Session::impose(const MpmCudaStage& stage) {
     m_imposed.push_back(std::make_unique<Imposed>());
     Imposed& imposed = *m_imposed.back();

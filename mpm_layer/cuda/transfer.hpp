@@ -22,7 +22,7 @@ void copyDown(T* to, const T* from, size_t count, cudaStream_t stream) {
     MPM_CUDA_CHECK(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToHost, stream));
 }
 
-/// Values in pinned memory. At the end of the forward, they are copied to `to`.
+/// Values in pinned memory, which are copied to `to` at the end of the forward.
 struct Download {
     const float* pinned;
     float* to;

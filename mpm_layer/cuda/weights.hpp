@@ -22,7 +22,7 @@ struct Norm {
 
 struct Linear {
     int depth = 0, columns = 0;
-    size_t stride = 0;                   ///< number of elements between the weights of two columns
+    size_t stride = 0;                   ///< elements from one column's weights to the next column's
     DeviceBuffer<unsigned char> weight;  ///< [columns][stride]
     DeviceBuffer<unsigned char> bias;    ///< in the type of the output
 

@@ -1,5 +1,4 @@
-// Helpers for the functions of mpm_model.h. They convert exceptions to a status and a message, and matrices
-// to arrays.
+// Helpers for mpm_model.h: they convert exceptions to a status and a message, and matrices to arrays.
 #pragma once
 
 #include <cstring>
@@ -65,7 +64,8 @@ int guarded(char** error, const Body& body) noexcept {
     }
 }
 
-/// Returns a matrix that uses the array's memory. If `channels`, the last of three axes becomes the channels.
+/// Returns a matrix in the array's memory. If `channels` is true, the last of three axes becomes the
+/// channels.
 cv::Mat matrixOf(const mpm_array& array, bool channels = false);
 
 /// Returns an array that uses the memory of `matrix`, which must be continuous.

@@ -40,9 +40,9 @@ MPM_C_API void mpm_model_free(mpm_model* model);
 /* facts: {"path", "size", "classes", "blocks", "method", "precision", "device", "reuse", "batch", "detector",
  * "threshold", "nms", "objects"} */
 MPM_C_API int mpm_model_describe(mpm_model* model, char** facts, char** error);
-/* setting: "blocks", "method", "precision", "device" or "reuse"; "threshold" (0 to 1); for a detector, "nms"
- * (0 to 1); "objects", a JSON list with the names of the classes whose objects are tracked. For a detector,
- * an empty list means all classes. */
+/* setting: "blocks", "method", "precision", "device", "reuse", "threshold" (0 to 1), for a detector "nms" (0
+ * to 1), or "objects". "objects" is a JSON list with the names of the classes whose objects are tracked; for
+ * a detector, an empty list means all classes. */
 MPM_C_API int mpm_model_set(mpm_model* model, const char* setting, const char* value, char** error);
 /* stream: NULL for all streams. */
 MPM_C_API int mpm_model_forget(mpm_model* model, const char* stream, char** error);
@@ -60,8 +60,8 @@ MPM_C_API void mpm_tracker_free(mpm_tracker* tracker);
 MPM_C_API int mpm_model_track(mpm_model* model, const mpm_array* images, const char* const* streams,
                               mpm_tracker* const* trackers, const double* seconds, int count,
                               mpm_result** results, char** error);
-/* Returns a JSON list of tracks as `mpm run --save tracks` writes them, with "path" added. NULL if the result
- * has no tracks. */
+/* Returns a JSON list of tracks in the form of `mpm run --save tracks`, each also with its "path"; NULL if
+ * the result has no tracks. */
 MPM_C_API char* mpm_result_tracks(const mpm_result* result);
 
 MPM_C_API void mpm_result_free(mpm_result* result);

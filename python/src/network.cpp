@@ -1,4 +1,4 @@
-// Runs networks with this library's OpenCV, for a user's cv2 in which MPM's operators cannot be registered.
+// Runs networks with this library's OpenCV, if MPM's operators cannot be registered in the user's cv2.
 #include <map>
 
 #include <mpm/read_net.hpp>

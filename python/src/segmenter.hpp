@@ -37,9 +37,9 @@ struct Result {
     ResultTimes times;
     std::string device, precision;
     std::vector<std::string> classes;
-    std::vector<cv::Vec3b> palette;                              ///< of all classes
-    std::optional<Objects> objects;                              ///< of a detector
-    std::optional<std::vector<pipeline::TrackedObject>> tracks;  ///< for a stream with tracking
+    std::vector<cv::Vec3b> palette;                              ///< colours of all classes
+    std::optional<Objects> objects;                              ///< only of a detector
+    std::optional<std::vector<pipeline::TrackedObject>> tracks;  ///< only of a stream with tracking
 
     /// Draws colours of classes and boxes of tracks or objects over the image. If the result has neither,
     /// draws the merge map.
@@ -62,7 +62,7 @@ public:
     std::vector<Result> run(const std::vector<cv::Mat>& images, const std::vector<std::string>& streams,
                             const std::vector<Follow>& follow = {});
 
-    /// Forgets the earlier images of this stream, so that reuse computes the next image completely.
+    /// Forgets the earlier images of a stream, so that reuse computes the next image completely.
     void forget(const std::string& stream);
 
     /// Calls `body` with the network, while no other thread uses the network.

@@ -11,7 +11,7 @@ struct mpm_source {
                  [this](double) { return progress(0, 0) != 0; }) {}
 
     pipeline::PatientSource source;
-    mpm_progress progress = nullptr;  ///< of the current call
+    mpm_progress progress = nullptr;  ///< the callback of the current call
     double seconds = 0;
 };
 

@@ -12,8 +12,8 @@ float wrap(double value, double length) {
     return static_cast<float>(value - std::floor(value / length) * length);
 }
 
-/// Returns the number of an actor's round through the street. In each round, the actor has a new identity.
-/// Rounds may be negative: the rounds 0, -1, 1, -2 ... get the numbers 0, 1, 2, 3 ...
+/// Returns the number of an actor's round through the street. In each round, the actor has a new id. The
+/// rounds 0, -1, 1, -2 ... get the numbers 0, 1, 2, 3 ...
 std::int64_t roundOf(double value, double length) {
     constexpr double kMost = 1e12;
     const double round = std::max(-kMost, std::min(std::floor(value / length), kMost));

@@ -28,7 +28,7 @@ private:
 
     void addCars(double seconds, std::vector<Actor>& actors) const;
     void addWalkers(double seconds, std::vector<Actor>& actors) const;
-    /// Returns the id of an actor in this round, see roundOf(). Parked cars have lower ids: 1, 2, ...
+    /// Returns the id of an actor in `round`, a number from roundOf(). Parked cars have lower ids: 1, 2, ...
     std::int64_t idOf(size_t actor, std::int64_t round) const;
 
     Layout m_layout;

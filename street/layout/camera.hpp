@@ -13,7 +13,7 @@ struct Camera {
     cv::Point2f centre{320, 240};
     float yaw = 0, pitch = 0;  ///< radians; positive: to the right, and down
 
-    /// Converts to the camera's frame: x right, y up, z along the view.
+    /// Converts world coordinates to camera coordinates: x right, y up, z along the view.
     cv::Vec3f toView(const cv::Vec3f& world) const {
         const cv::Vec3f d = world - position;
         const float cy = std::cos(yaw), sy = std::sin(yaw), cp = std::cos(pitch), sp = std::sin(pitch);

@@ -11,7 +11,7 @@
 
 namespace mpm::street {
 
-/// Ids of the labels, in CamVid's order.
+/// Ids of the classes, in the order of the data set CamVid.
 enum StreetClass : uchar {
     kSky,
     kBuilding,
@@ -28,7 +28,7 @@ enum StreetClass : uchar {
 };
 
 struct House {
-    float side = 1;              ///< -1: left of the road, 1: right, 0: across the end
+    float side = 1;              ///< -1: left of the road, 1: right of the road, 0: across the street's end
     float front = 8, back = 18;  ///< |x| of the two long faces (z if side is 0)
     float near = 10, far = 20;   ///< z of the two ends (x if side is 0)
     float eaves = 8, ridge = 11;
@@ -59,7 +59,7 @@ struct SignPost {
 };
 
 struct Fence {
-    cv::Vec3f from, to;  ///< along the ground
+    cv::Vec3f from, to;  ///< ends of the lower edge
     float height = 1.1f;
     int style = 0;  ///< 0 boards, 1 railing, 2 brick wall with railing, 3 hedge (labelled as a tree)
     cv::Vec3f colour;
@@ -79,7 +79,7 @@ struct Layout {
     float crossingZ = 16;
     float sunTurn = 0;  ///< angle between the street and north, radians
     float clouds = 0.4f;
-    float warmth = 0;  ///< of the lamps, -1 white .. 1 sodium
+    float warmth = 0;  ///< colour of the lamps, from -1 (white) to 1 (sodium)
     std::vector<House> houses;
     std::vector<Tree> trees;
     std::vector<Lamp> lamps;

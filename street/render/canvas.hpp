@@ -21,7 +21,7 @@ struct Light {
     cv::Vec3f sun;               ///< linear RGB of the light that throws shadows
     cv::Vec3f skyAbove, skyLow;  ///< linear RGB of zenith and horizon
     cv::Vec3f ambientUp, ambientSide, ambientDown;
-    cv::Vec3f lamp;  ///< of street lamps at full brightness
+    cv::Vec3f lamp;  ///< linear RGB of the light of street lamps; 0 by day
     float dark = 0;  ///< 0 by day, 1 at night
     float exposure = 1;
 
@@ -32,7 +32,7 @@ struct Light {
 
     cv::Vec3b toPixel(const cv::Vec3f& linear) const;
 
-    /// Returns the light that a surface of this kind of Glow sends out.
+    /// Returns the light that a surface sends out or mirrors. `kind`: see Glow.
     cv::Vec3f glow(uchar kind) const;
 };
 
@@ -40,7 +40,7 @@ struct Light {
 class Occluders {
 public:
     explicit Occluders(const Layout& layout);
-    /// Returns 1 in full sun, 0 in the shadow of a house, a value in between under the crown of a tree.
+    /// Returns 1 in full sun, 0 in the shadow of a house, and a value in between in the shadow of a tree.
     float sunAt(const cv::Vec3f& point, const cv::Vec3f& toSun) const;
 
 private:
@@ -83,7 +83,7 @@ struct Stage {
     const Layout& layout;
     const Light& light;
     const Occluders& occluders;
-    Camera camera;  ///< of the fine maps
+    Camera camera;  ///< camera of the fine maps
 };
 
 /// Returns the lamp light on each fine pixel, interpolated from every `step`-th pixel across and down.
@@ -93,7 +93,7 @@ cv::Mat lampMap(const Layout& layout, const Gbuffer& buffer, int step);
 Backdrop lightStreet(const Stage& stage, const Gbuffer& buffer, const Sky& sky, const cv::Mat& lamps,
                      int samples, const std::vector<Actor>& parked);
 
-/// Paints the shadows of actors, and the light of their lamps on the road. Must be called before actors are
+/// Paints the shadows of actors, and the light of cars' lamps on the road. Must be called before actors are
 /// painted.
 void paintGroundEffects(const Stage& stage, const Backdrop& backdrop, const std::vector<Actor>& actors,
                         cv::Mat& image);
@@ -112,7 +112,7 @@ struct Sprite {
 /// `align`.
 Sprite renderSprite(const Stage& stage, const Actor& actor, cv::Size fineSize, int align);
 
-/// Paints an actor over a frame that began as a copy of the backdrop.
+/// Paints an actor over `image` and `labels`, which began as copies of the backdrop's.
 void paintActor(const Sprite& sprite, const Backdrop& backdrop, uchar label, cv::Mat& image, cv::Mat& labels);
 
 /// Paints a parked car, which never moves, into the fine maps of the backdrop.

@@ -53,7 +53,7 @@ cv::Mat softMask(const Stage& stage, const Backdrop& backdrop, const Actor& acto
 }
 
 /// Darkens ground pixels in proportion to the mask. `rest`: factor for pixels with the mask value 255. If
-/// `sunOnly`, the darkening is also proportional to the direct sun at the pixel.
+/// `sunOnly` is true, the darkening is also proportional to the direct sun at the pixel.
 void darken(const Backdrop& backdrop, const cv::Mat& mask, cv::Rect area, float rest, bool sunOnly,
             cv::Mat& image) {
     for (int y = 0; y < area.height; ++y) {

@@ -49,7 +49,7 @@ cv::Rect Gbuffer::bounds(const cv::Vec3f& low, const cv::Vec3f& high) const {
            whole;
 }
 
-/// Returns the part of a polygon in front of the eye, in the camera's frame.
+/// Returns the part of a polygon in front of the eye. `view`: corners in camera coordinates.
 static std::vector<cv::Vec3f> clipNear(const std::vector<cv::Vec3f>& view) {
     std::vector<cv::Vec3f> kept;
     for (size_t i = 0; i < view.size(); ++i) {

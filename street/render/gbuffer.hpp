@@ -1,4 +1,4 @@
-// For each pixel of the street, the properties that do not depend on light.
+// The properties of each pixel of the street that do not depend on light.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace mpm::street {
 enum Glow : uchar { kDark, kLampHead, kRedLight, kShopWindow, kGlass, kWindow = 16 };
 
 struct Surface {
-    cv::Vec3f colour;  ///< RGB 0..1 as the eye sees it in white light
+    cv::Vec3f colour;  ///< RGB 0..1 with gamma, not linear
     cv::Vec3f normal{0, 1, 0};
     uchar label = 0;
     uchar glow = kDark;

@@ -93,8 +93,8 @@ void layGround(Gbuffer& buffer, const Layout& layout) {
         const float x = eye[0] + ray[0] * t, z = eye[2] + ray[2] * t;
         const float raised = (layout.kerb - eye[1]) / ray[1];
         const float raisedX = eye[0] + ray[0] * raised;
-        // A pixel covers more ground along the view than across the view. Uses the geometric mean of
-        // both lengths as the size of the pixel: smaller details fade.
+        // A pixel covers more ground along the view than across the view. The pixel's size is the geometric
+        // mean of both lengths; smaller details fade.
         const float stretch = std::min(12.0f, 1 / std::sqrt(std::max(1e-4f, -ray[1])));
         if (std::abs(x) < layout.roadHalf && std::abs(raisedX) < layout.roadHalf) {
             return roadAt(layout, x, z, t / focal * stretch);

@@ -67,8 +67,8 @@ std::array<float, 256> makeLinear() {
     return table;
 }
 
-/// Returns a table that applies the film curve and gamma to linear light from 0 to 8. The index is the
-/// light's square root, in 4096 steps.
+/// Returns a table that applies a tone curve and gamma to linear light from 0 to 8. The index is the light's
+/// square root, in 4096 steps.
 std::array<uchar, 4097> makeFilm() {
     std::array<uchar, 4097> table{};
     for (int i = 0; i <= 4096; ++i) {

@@ -3,8 +3,8 @@
 namespace mpm::cuda {
 namespace {
 
-// Whether a call succeeded. If not, clears the error, because the caller then queues the work without a
-// graph. If the graph did not cause the error, the error occurs again.
+// Returns whether a call succeeded. If not, clears the error, because the caller then queues the work without
+// a graph. If the graph was not the cause, the error then occurs again.
 bool succeeded(cudaError_t status) {
     if (status != cudaSuccess) cudaGetLastError();
     return status == cudaSuccess;

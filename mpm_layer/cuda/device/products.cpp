@@ -7,8 +7,8 @@ namespace mpm::cuda {
 namespace {
 
 constexpr size_t kWorkspace = size_t{32} << 20;
-// If there are this many plans, all are dropped. A video with changing token counts always has new shapes, so
-// the number of plans would grow without limit.
+// If there are this many plans, all are dropped. In a video, token counts change and make new shapes, so the
+// number of plans would grow without limit.
 constexpr size_t kMostPlans = 4096;
 // Kernels for Product::fixed are selected for eight images of 1,024 tokens, which fill a device.
 constexpr int kFixedRows = 8192;
@@ -63,7 +63,7 @@ std::string nameOf(const Product& p) {
 
 }  // namespace
 
-// cuBLAS stores matrices by columns, so it takes our rows for columns: output^T = weight * input^T.
+// cuBLAS stores matrices column by column, so it treats our rows as columns: output^T = weight * input^T.
 struct Products::Plan {
     explicit Plan(const Product& p)
         : description(p.types.compute),

@@ -1,4 +1,4 @@
-// Products of rows with weights by cuBLASLt, planned once for each shape.
+// Products of rows with weights, which cuBLASLt computes. Each shape is planned once.
 #pragma once
 
 #include <map>
@@ -18,9 +18,9 @@ struct ProductTypes {
 /// Functions that cuBLASLt can apply to a sum before it is stored. The only GELU is the tanh form.
 enum class Epilogue { None, GeluTanh, Relu };
 
-/// The product output [rows][columns] = input [rows][depth] * weight^T + bias. If `add`, the product is added
-/// to the output. Strides are in elements; weight is [columns][weightStride]. Bias has the output's type and
-/// may be null.
+/// The product output [rows][columns] = input [rows][depth] * weight^T + bias. If `add` is true, the product
+/// is added to the output. Strides are in elements; weight is [columns][weightStride]. Bias has the output's
+/// type and may be null.
 struct Product {
     ProductTypes types;
     int rows, depth, columns;
@@ -33,7 +33,7 @@ struct Product {
     size_t outputStride;
     bool add;
     Epilogue epilogue = Epilogue::None;
-    /// Whether the kernel is the same for any number of rows, so that a row's result does not depend on this
+    /// True: the same kernel is used for any number of rows, so a row's result does not depend on this
     /// number.
     bool fixed = false;
 };

@@ -1,5 +1,5 @@
-/* The functions of libmpm_cuda for the library that loads it, in plain C, so that different compilers may
- * build the two libraries. A change of layout or meaning here must increase MPM_CUDA_ENTRY_VERSION. */
+/* The interface between libmpm_cuda and the library that loads it, in plain C, so that different compilers
+ * may build the two libraries. A change of layout or meaning here must increase MPM_CUDA_ENTRY_VERSION. */
 #ifndef MPM_CUDA_ENTRY_H
 #define MPM_CUDA_ENTRY_H
 
@@ -13,7 +13,7 @@ extern "C" {
 #define MPM_CUDA_ENTRY_VERSION 4u
 #define MPM_CUDA_ENTRY_NAME "mpm_cuda_entry"
 
-/* Functions return a status. If the status is not MPM_CUDA_OK, they also fill in the error. */
+/* Functions return a status. If the status is not MPM_CUDA_OK, functions also fill in the error. */
 enum { MPM_CUDA_OK = 0, MPM_CUDA_FAILED = 1, MPM_CUDA_OUT_OF_MEMORY = 2, MPM_CUDA_UNSUPPORTED = 3 };
 
 typedef struct MpmCudaError {
@@ -22,7 +22,7 @@ typedef struct MpmCudaError {
 
 enum { MPM_CUDA_F32 = 0, MPM_CUDA_TF32 = 1, MPM_CUDA_BF16 = 2, MPM_CUDA_F16 = 3 };
 
-/* Pointers to absent parts are null. `present` is 1 also for a norm that has neither weight nor bias. */
+/* Pointers to absent parts are null. If `present` is 1, rows are normalised even without weight and bias. */
 typedef struct MpmCudaNorm {
     const float* weight;
     const float* bias;
@@ -76,8 +76,8 @@ typedef struct MpmCudaOptions {
     MpmCudaNormRule norm, inner_norm, final_norm;
 } MpmCudaOptions;
 
-/* How a forward is queued: kernel by kernel, or as CUDA graphs, recorded in an earlier forward of the same
- * shape. MPM_CUDA_GRAPHS_AUTO: as graphs if a kernel takes less time than a launch. */
+/* How a forward is queued: kernel by kernel, or as CUDA graphs, which are recorded once for each shape.
+ * MPM_CUDA_GRAPHS_AUTO: as graphs if a kernel takes less time than a launch. */
 enum { MPM_CUDA_GRAPHS_NEVER = 0, MPM_CUDA_GRAPHS_ALWAYS = 1, MPM_CUDA_GRAPHS_AUTO = 2 };
 
 /* How similarities are computed: in f32 by chains of fused multiply-adds, or on tensor cores from bf16 terms
@@ -133,7 +133,7 @@ typedef struct MpmCudaEncoder MpmCudaEncoder; /* weights on a device, for any nu
 typedef struct MpmCudaSession MpmCudaSession; /* a forward; belongs to a single thread */
 
 typedef struct MpmCudaEntry {
-    uint32_t version, size; /* of this structure; libraries with other values are rejected */
+    uint32_t version, size; /* of this structure; a library with other values is rejected */
 
     int (*device_count)(int32_t* count, MpmCudaError* error);
     int (*device_info)(int32_t index, MpmCudaDevice* device, MpmCudaError* error);
@@ -149,7 +149,7 @@ typedef struct MpmCudaEntry {
     int (*reduce)(MpmCudaSession* session, const MpmCudaStage* stage, MpmCudaError* error);
     int (*attend)(MpmCudaSession* session, int32_t block, MpmCudaError* error);
     int (*run_mlp)(MpmCudaSession* session, int32_t block, MpmCudaError* error);
-    /* Queues the output of restored tokens. An output on the host is complete only after finish(). */
+    /* Queues a restore of all tokens to `output`. An output on the host is complete only after finish(). */
     int (*emit)(MpmCudaSession* session, int32_t norm, float* output, int32_t output_on_device,
                 MpmCudaError* error);
     /* Waits for all queued work. */
@@ -163,7 +163,7 @@ typedef struct MpmCudaEntry {
                      MpmCudaError* error);
 
     /* For merges that the CPU decides, and for encoders without blocks. Both functions wait for all queued
-     * work, then copy the current state, except to null pointers. counts: image tokens of each image. rows:
+     * work, then copy the current state. Null pointers are skipped. counts: image tokens of each image. rows:
      * [sum of counts, dim], without special tokens. keys: [sum of counts, head size], the mean over heads of
      * the keys in the most recent attend(). sizes: image tokens that each row represents. */
     int (*read_counts)(MpmCudaSession* session, int32_t* counts, MpmCudaError* error);

@@ -10,7 +10,7 @@ namespace {
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
 constexpr int kKeys = 64;
-/// If at most this many keys are left, the last tile has this length instead of kKeys. This is common: a
+/// If at most this many keys are left, the last tile has this length instead of kKeys. Few keys are common: a
 /// multiple of 64 image tokens and a class token leave a single key.
 constexpr int kFewKeys = 16;
 constexpr float kLog2E = 1.44269504f;
@@ -61,10 +61,10 @@ __device__ void loadRows(const T* from, std::ptrdiff_t stride, int count, int he
     }
 }
 
-// Row and column of this thread's address for ldmatrix, which loads 16 x 16 elements as four matrices.
-// upper() and left() order the matrices from top to bottom, for the first operand of a product and for
-// transposed values. keyRow() and keyColumn() order them from left to right, so that a pair of registers has
-// both halves of a key.
+// Return the row and column that this thread passes to ldmatrix, which loads 16 x 16 elements as four
+// matrices. With upper() and left(), for the first operand of a product and for transposed values, the second
+// matrix is below the first. With keyRow() and keyColumn(), it is to the right of the first, so a pair of
+// registers has both halves of a key.
 __device__ int upper() {
     return threadIdx.x % 16;
 }
@@ -106,7 +106,7 @@ __device__ const float* logitsOf(const AttentionView<T>& view, int row) {
     return view.logits ? view.logits + row : nullptr;
 }
 
-// Products of 16 queries with the keys of a tile. weigh() replaces the products by the weights of the keys.
+// Products of 16 queries with the keys of a tile. weigh() replaces the products with the weights of the keys.
 template <int Keys>
 using Scores = float[Keys / 8][4];
 
@@ -229,8 +229,8 @@ __device__ void weigh(Scores<Keys>& scores, float scale, Queries<T, D>& queries)
         queries.totals[e] *= fade[e / 2];
 }
 
-// Adds a tile of an image's keys to the attention. If `Plain`, all `Keys` keys exist, `logits` is null, and
-// the scale is positive. The highest product then gives the highest score.
+// Adds a tile of an image's keys to the attention. If `Plain` is true, all `Keys` keys exist, `logits` is
+// null, and the scale is positive. So the highest product gives the highest score.
 template <int Keys, bool Plain, class T, int D, int Parts>
 __device__ void attendTile(const T (*keysOf)[D + 8], const T (*values)[D + 8], const float* logits, int keys,
                            float scale, Queries<T, D> (&queries)[Parts]) {
@@ -316,7 +316,7 @@ __global__ void __launch_bounds__(kThreads) attendKernel(BatchView batch, Attent
             attendTile<kKeys, Plain>(shared.keys[tile % 2], shared.values[tile % 2], logits, kKeys, scale,
                                      queries);
         }
-        __syncthreads();  // the tile after the next replaces this tile
+        __syncthreads();  // the next loadTile() overwrites this tile
     }
     awaitCopies<0>();
     __syncthreads();

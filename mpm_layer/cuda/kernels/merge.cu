@@ -14,8 +14,8 @@ dim3 warpARowOfImages(int rows, int images) {
     return dim3((rows + kWarps - 1) / kWarps, images);
 }
 
-// Returns the sum of `term` over this thread and all threads before it. Sets `total` to the sum over all
-// threads.
+// Returns the sum of the terms of this thread and all threads before it. Sets `total` to the sum of the terms
+// of all threads.
 __device__ ClusterSum blockSum(ClusterSum term, ClusterSum* ofWarps, ClusterSum& total) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     ClusterSum sum = term;

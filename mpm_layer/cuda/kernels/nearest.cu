@@ -113,7 +113,7 @@ struct Operands {
     float columns[kUnitStep][kPitch];
 };
 
-// Adds the products of each sum in the order of k. So swapping two tokens does not change the bits of their
+// Adds the products of each sum in the order of k, so swapping two tokens does not change the bits of their
 // similarity.
 __device__ void multiply(const UnitRows& unit, const ImageRows& image, const Tile& tile, Operands& operands,
                          float (&sums)[kSide][kSide]) {

@@ -1,19 +1,19 @@
-// The search for nearest tokens on tensor cores, with the accuracy of f32. The values of unit rows are split
-// into three bf16 terms each. To multiply two values, six of the nine products of their terms are added.
+// The search for nearest tokens on tensor cores, with the accuracy of f32. Each value of a unit row is split
+// into three bf16 terms. The product of two values is the sum of six of the nine products of their terms.
 // Tiles and candidates are as in nearest.cu.
 //
-// Accuracy, as bounds of the error of a similarity of rows of D elements:
-// - The three terms have every bit of a value. The three omitted products are below 2^-26 |a||b| for values a
-//   and b. Over a row, |a||b| sums to at most 1, so the error is below 1.5e-8.
-// - Tensor cores may truncate sums that f32 would round. So they add up only a single step of 16 elements.
-//   The error is at most 2^-19 of the step's |a||b|, so 2e-6 over a row.
-// - The sums of steps are added in f32, with D / 16 roundings of 2^-24. The error is 3e-6 for D = 768.
-// In total, the error is at most 5e-6, usually about 1e-7. (In nearest.cu, D roundings cost at most 4.6e-5.)
+// Bounds of the error of a similarity, for rows of D elements:
+// - The three terms together have every bit of a value. For values a and b, the sum of the three omitted
+//   products is below 2^-26 |a||b|. Over a row, |a||b| sums to at most 1, so the error is below 1.5e-8.
+// - Tensor cores may truncate sums that f32 would round. So tensor cores add up only a single step of 16
+//   elements. The error is at most 2^-19 of the sum of |a||b| over the step, so 2e-6 over a row.
+// - The sums of steps are added in f32, with D / 16 roundings of 2^-24: at most 3e-6 if D is 768.
+// In total, the error is at most 5e-6, usually about 1e-7. In nearest.cu, it is at most 4.6e-5 (D roundings).
 // If a token's two highest similarities differ by more than 1e-5, this kernel finds the nearest token
 // exactly.
 //
-// The bits of a similarity do not depend on the order of the two tokens: swapping a and b swaps `ofRow` and
-// `ofColumn`, and their sum is the same.
+// The bits of a similarity do not depend on the order of the two tokens. If a and b are swapped, `ofRow` and
+// `ofColumn` (multiplyStep()) are swapped too, and their sum is the same.
 #include "mpm_layer/cuda/kernels/launch.cuh"
 #include "mpm_layer/cuda/kernels/nearest.cuh"
 #include "mpm_layer/cuda/kernels/tensor_core.cuh"
@@ -64,9 +64,9 @@ __device__ void loadStep(const UnitRows& unit, const ImageRows& image, const Til
     closeCopies();
 }
 
-// Row and column of this lane's address for ldmatrix, which loads 16 x 16 elements as four matrices. For row
-// operands, the matrices are ordered from top to bottom. For column operands, they are ordered from left to
-// right, so that a pair of registers has both halves of a column's elements.
+// Return the row and column that this lane passes to ldmatrix, which loads 16 x 16 elements as four matrices.
+// For row operands, the second matrix is below the first. For column operands, it is to the right of the
+// first, so a pair of registers has both halves of a column's elements.
 __device__ int rowOfLane() {
     return threadIdx.x % 16;
 }

@@ -80,13 +80,13 @@ template <class T>
 struct AttentionView {
     RowsOf<const T> qkv;  ///< [rows][3][heads][head size]
     RowsOf<T> output;     ///< [rows][heads][head size]
-    const float* logits;  ///< a value for each row, added to the logits of its key; may be null
+    const float* logits;  ///< a value for each row, added to the logits of the row's key; may be null
     int heads, headSize;  ///< at most kLargestHeadSize
     float scale;
 };
 
 /// Computes attention, with softmax and sums in f32. If T is bf16 or f16, products run on tensor cores; if T
-/// is float, they are plain f32.
+/// is float, products are plain f32.
 template <class T>
 void attend(const BatchView& batch, const AttentionView<T>& view, cudaStream_t stream);
 

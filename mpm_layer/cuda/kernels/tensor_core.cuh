@@ -18,7 +18,7 @@ __device__ void closeCopies();
 template <int Pending>
 __device__ void awaitCopies();
 
-/// Loads four 8 x 8 matrices of 16-bit elements. Thread 8 m + r of a warp passes row r of matrix m.
+/// Loads four 8 x 8 matrices of 16-bit elements. Lane 8 m + r passes the address of row r of matrix m.
 __device__ void loadMatrices(std::uint32_t (&to)[4], const void* row);
 /// Loads four matrices, each transposed.
 __device__ void loadMatricesTurned(std::uint32_t (&to)[4], const void* row);

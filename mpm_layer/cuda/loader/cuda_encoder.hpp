@@ -30,7 +30,7 @@ public:
 
     int dim() const override { return m_shape.dim; }
     int headSize() const { return m_shape.headSize; }
-    /// Returns an object for each block, which computes the block's keys on the CPU.
+    /// Returns, for each block, an object that computes the block's keys on the CPU.
     const std::vector<StageKeys>& stageKeys() const { return m_stageKeys; }
     /// Returns the number of image tokens in the rotary tables of each block; 0 without tables.
     const std::vector<int>& rotaryPositions() const { return m_rotaryPositions; }

@@ -26,7 +26,7 @@ public:
     CudaSession(const CudaSession&) = delete;
     CudaSession& operator=(const CudaSession&) = delete;
 
-    /// Merges tokens by the encoder's input maps, before the first block.
+    /// Merges tokens before the first block, by maps that are an input of the encoder.
     void enter(const std::vector<MergeMap>& maps);
     void reduce(const StageRequest& request) override;
     void attend(int block) override;
@@ -41,8 +41,8 @@ private:
     const MpmCudaEntry& entry() const { return m_weights->entry(); }
     std::vector<int> presentTokens();
     std::vector<MergeMap> decideOnCpu(const StageRequest& request);
-    /// Whether the reducer compares the keys of the most recent attention. If the reducer compares other
-    /// keys, the CPU computes those keys.
+    /// Returns whether the reducer compares the keys of the most recent attention. If the reducer compares
+    /// other keys, the CPU computes the keys.
     bool readsKeys(const StageRequest& request) const;
     void apply(const std::vector<MergeMap>& maps, const MpmCudaStage& stage);
 

@@ -20,8 +20,8 @@ constexpr const char* kFile = "libmpm_cuda.so";
     CV_Error(cv::Error::StsNotImplemented, "mpm: device cuda is not usable: " + why);
 }
 
-// Returns the folders that may contain this build's library: the folder of libmpm.so or, if libmpm.a is
-// linked into a program, the folders of the program and of the libraries installed with the program.
+// Returns the folders that may contain this build's library. For libmpm.so: its own folder. For a program
+// that contains libmpm.a: the folders of the program and of the libraries installed with the program.
 std::vector<std::string> ownFolders() {
     const OwnFile own = ownFile(reinterpret_cast<void*>(&ownFolders));
     if (own.path.empty()) return {};
@@ -31,8 +31,8 @@ std::vector<std::string> ownFolders() {
     return folders;
 }
 
-/// Returns the library's path in the first folder that has the library. If no folder has it, returns the file
-/// name, for which the loader then searches.
+/// Returns the library's path in the first folder that has the library. If no folder has the library, returns
+/// the file name, for which the loader then searches.
 std::string ownLibrary() {
     for (const std::string& folder : ownFolders())
         if (const std::string file = folder + "/" + kFile; access(file.c_str(), R_OK) == 0) return file;
@@ -44,8 +44,8 @@ std::string lastLoaderError() {
     return text ? text : "no reason given by the loader";
 }
 
-/// Returns why a library was not loaded. If the library was not found, as on most machines, dlerror() is not
-/// called, because dlerror() of glibc 2.41 crashes if memory for the text runs out.
+/// Returns why a library was not loaded. Does not call dlerror() if the library was not found, as on most
+/// machines: dlerror() of glibc 2.41 crashes if memory for the text runs out.
 std::string whyNotLoaded(const std::string& path) {
     return path == kFile ? "none is beside libmpm, and the loader finds none" : lastLoaderError();
 }

@@ -43,8 +43,8 @@ MPM_HOST_DEVICE inline int partnerOf(const Candidate* best, int i) {
     return nearest >= 0 && indexOf(best[nearest]) == i ? nearest : -1;
 }
 
-/// Two sums over tokens in an integer: the number of clusters in the upper half, the number of members in the
-/// lower half. A representative adds a cluster and all members of the cluster; other tokens add nothing.
+/// An integer with two sums over tokens: the number of clusters in the upper half, the number of members in
+/// the lower half. A representative adds a cluster and all members of the cluster; other tokens add nothing.
 using ClusterSum = unsigned long long;
 
 MPM_HOST_DEVICE inline ClusterSum clusterTerm(int token, int partner) {
@@ -60,8 +60,8 @@ MPM_HOST_DEVICE inline int membersIn(ClusterSum sum) {
     return static_cast<int>(sum & 0xffffffffu);
 }
 
-/// Clusters of an image: an id for each token. members[starts[c]..starts[c+1]) are the tokens of cluster c,
-/// ascending.
+/// Clusters of an image. `ids` has an id for each token. members[starts[c]..starts[c+1]) are the tokens of
+/// cluster c, ascending.
 struct ClusterLists {
     int* ids;
     int* starts;
@@ -92,7 +92,7 @@ MPM_HOST_DEVICE inline float meanElement(const float* rows, size_t stride, const
                                   0.5);
     }
     double total = weights ? weights[members[0]] : 1.0;
-    double sum = total * static_cast<double>(rows[members[0] * stride]);  // not from 0, so that -0 stays -0
+    double sum = total * static_cast<double>(rows[members[0] * stride]);  // not 0 + ..., so that -0 stays -0
     for (int m = 1; m < count; ++m) {
         const double weight = weights ? weights[members[m]] : 1.0;
         sum += weight * static_cast<double>(rows[members[m] * stride]);
@@ -133,7 +133,7 @@ struct SplitValue {
 
 MPM_HOST_DEVICE inline SplitValue split(float value) {
     const float high = roundedToBf16(value);
-    const float rest = value - high;  // exact, as is the difference below
+    const float rest = value - high;  // exact, like rest - middle
     const float middle = roundedToBf16(rest);
     return {high, middle, roundedToBf16(rest - middle)};
 }
@@ -176,8 +176,8 @@ MPM_HOST_DEVICE constexpr int triangleTiles(int side) {
     return side * (side + 1) / 2;
 }
 
-/// Returns tile number `index` of a triangle, counted column by column. So the tiles of a smaller triangle
-/// come first: if an image has fewer tiles than were launched, only the last thread blocks have no work.
+/// Returns tile number `index` of a triangle, counted column by column, so the tiles of a smaller triangle
+/// come first. If an image has fewer tiles than were launched, only the last thread blocks have no work.
 MPM_HOST_DEVICE inline Tile tileOf(int index) {
     int column = static_cast<int>((sqrtf(8.0f * static_cast<float>(index) + 1.0f) - 1.0f) * 0.5f);
     // The rounded root may be off by a few columns. Moves to the column that contains the index.

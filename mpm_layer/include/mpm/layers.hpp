@@ -9,7 +9,7 @@ namespace mpm {
 
 /// Ids of layers for cv::dnn::Net::getLayer(), in the order of the network.
 struct EncoderLayers {
-    std::vector<int> segments;  ///< layers of the encoder that encoder(net) returns; several for a chain
+    std::vector<int> segments;  ///< layers of the encoder that encoder(net) returns; several in a chain
     std::vector<int> others;    ///< all other MpmEncoder layers, such as decoders
 };
 

@@ -1,9 +1,9 @@
-/* The C interface of libmpm, for programs in other languages: settings of the process for its later forwards,
- * the report of the calling thread's last forward, networks, and single operators for programs that use
- * another copy of OpenCV than libmpm. No function throws. A function that returns int returns -1 if it fails;
- * then mpm_last_error() gives the reason. A function that only sets something returns 0 if it succeeds.
- * Settings of a C++ handle override the settings of this interface, which override the environment. Every
- * function may be called from any thread. */
+/* The C interface of libmpm, for programs in other languages. It has settings for later forwards of the
+ * process, the report of the calling thread's last forward, and networks. It also has single operators, for
+ * programs that do not use libmpm's copy of OpenCV. No function throws. A function that returns int returns
+ * -1 if it fails; then mpm_last_error() gives the reason. A function without another result returns 0 if it
+ * succeeds. Settings of a C++ handle override the settings of this interface, which override the environment.
+ * Every function may be called from any thread. */
 #ifndef MPM_H
 #define MPM_H
 
@@ -23,24 +23,24 @@ MPM_C_API const char* mpm_version(void);
  * until the thread's next failure. */
 MPM_C_API const char* mpm_last_error(void);
 
-/* Settings: NULL removes the setting; a text that is not described here makes the function fail.
+/* Settings: NULL removes the setting. A function fails if the text is not one of the described values.
  * blocks: the blocks before which tokens merge, counted from 0 and strictly increasing, such as "2,5"; or
  * "none". */
 MPM_C_API int mpm_set_blocks(const char* blocks);
-/* method: how tokens are reduced, such as "mpm", "gentle", "tome:r=13", or "none". Does not change the
- * blocks. */
+/* method: how tokens are reduced, such as "mpm", "gentle", "tome:r=13", or "none". The blocks do not change.
+ * */
 MPM_C_API int mpm_set_method(const char* method);
-/* device: "cpu", "cuda", "cuda:1" or "auto". Also fails if the GPU cannot be used. */
+/* device: "cpu", "cuda", "cuda:1" or "auto". The function also fails if the GPU cannot be used. */
 MPM_C_API int mpm_set_device(const char* device);
 /* precision: "f32", "tf32", "bf16", "f16", "i8", "auto" or "auto-fast". If the device does not support the
  * precision, the next forward fails. */
 MPM_C_API int mpm_set_precision(const char* precision);
-/* independent: "on" (on a GPU too, the bits of an image's result do not depend on the other images of the
- * batch) or "off". */
+/* independent: "on" or "off". If "on", the bits of an image's result do not depend on the other images of the
+ * batch, even on a GPU. */
 MPM_C_API int mpm_set_batch_independent(const char* independent);
 /* reuse: reuse over time: "on", "off", or options separated by commas, such as "refresh=30,full=0.25". The
- * options are sensitivity, floor, exact, refresh, full and budget (see mpm::Reuse). If mpm::readNet() or
- * mpm_read_net() read the model, absent options have the values of the model file, else their defaults. */
+ * options are sensitivity, floor, exact, refresh, full and budget (see mpm::Reuse). An absent option has the
+ * value of the model file if mpm::readNet() or mpm_read_net() read the model, else its default. */
 MPM_C_API int mpm_set_reuse(const char* reuse);
 
 /* Returns the number of images in the report, which describes the last forward of a backbone's encoder in the
@@ -57,11 +57,11 @@ MPM_C_API int mpm_report_map(int image, int* ids, int capacity);
 MPM_C_API int mpm_report_tokens(int image, int* tokens, int capacity);
 /* Returns the number of stages (merges) of the image. */
 MPM_C_API int mpm_report_stages(int image);
-/* stage: 0 to mpm_report_stages(image) - 1; functions fail for other values. Writes to `block` the block
- * before which (or after whose attention) tokens merged, and to `tokens` the number of image tokens after the
- * stage. Either pointer may be NULL. */
+/* stage: 0 to mpm_report_stages(image) - 1; functions fail for other values. Writes the block before which
+ * (or after whose attention) tokens merged, and the number of image tokens after the stage. Either pointer
+ * may be NULL. */
 MPM_C_API int mpm_report_stage(int image, int stage, int* block, int* tokens);
-/* Writes the cluster of each image token that entered the stage, as mpm_report_map() does. */
+/* Like mpm_report_map(), but writes the cluster of each image token that entered the stage. */
 MPM_C_API int mpm_report_stage_map(int image, int stage, int* ids, int capacity);
 /* Return the milliseconds of all merges, all restores and the whole encoder in the last forward; 0
  * before the first forward. */
@@ -89,12 +89,12 @@ MPM_C_API int mpm_net_forward(mpm_net* net, const mpm_array* input, mpm_array* o
 /* net: may be NULL. */
 MPM_C_API void mpm_net_free(mpm_net* net);
 
-/* An operator of the domain "mpm", outside of any network. Belongs to a single thread at a time. If a thread
- * builds the segments of a chain (attribute "chain" of MpmEncoder) one after another, these segments share
- * settings and a report, as in a network. */
+/* An operator of the domain "mpm", outside of any network. Belongs to a single thread at a time. The segments
+ * of a chain (attribute "chain" of MpmEncoder) share settings and a report if a thread builds them one after
+ * another. */
 typedef struct mpm_operator mpm_operator;
 /* Begin and end a network: the operators that the calling thread builds between these calls belong to the
- * network. Without these calls a decoder computes all rows, even if the encoder before it runs with reuse. */
+ * network. Without these calls, a decoder computes all rows even if the encoder uses reuse. */
 MPM_C_API void mpm_begin_network(void);
 MPM_C_API void mpm_end_network(void);
 /* Returns the name of operator `index`, such as "MpmEncoder", or NULL after the last operator. `index` counts

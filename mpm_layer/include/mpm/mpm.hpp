@@ -18,17 +18,17 @@
 
 namespace mpm {
 
-/// The device of an encoder. Auto: the CPU if libmpm_cuda or a usable GPU is missing, if reuse is on, or if
-/// the encoder has windows or rows after the image tokens; else the GPU.
+/// The device of an encoder. Auto: the GPU, unless libmpm_cuda or a usable GPU is missing, reuse is on, or
+/// the encoder has windows or rows after the image tokens. In these cases, Auto is the CPU.
 enum class Device { Cpu, Cuda, Auto };
 
-/// The number format of an encoder's products. I8: products in int8, with values quantised during the
-/// forward; the rest is in f32. Auto: BF16 if the hardware has instructions for it, else F32. AutoFast: I8 if
+/// The number format of an encoder's products. I8: products are in int8, and the forward quantises their
+/// inputs; the rest is in f32. Auto: BF16 if the hardware has instructions for it, else F32. AutoFast: I8 if
 /// the hardware is a CPU with instructions for it, else the same as Auto. TF32 and F16 need a GPU, I8 needs a
 /// CPU, BF16 needs a GPU or a CPU with AVX-512 BF16.
 enum class Precision { F32, TF32, BF16, F16, Auto, I8, AutoFast };
 
-/// A merge of an image: a stage of the schedule, or the input map.
+/// A merge of an image: a stage of the schedule, or a merge map that is an input of the encoder.
 struct Stage {
     int block = 0;  ///< block, counted from 0, before which (or after whose attention) tokens merged
     /// CV_32S 1xK: the cluster, 0..tokens-1, of each of the K image tokens that entered the stage; the
@@ -44,12 +44,12 @@ struct Reuse {
     double floor = -1;   ///< smallest difference that is a change, relative to the root mean square of the
                          ///< frame's embedded tokens; -1: the library's default
     bool exact = false;  ///< a token has changed if any bit differs; noise is not estimated
-    int refresh = 30;    ///< each token is computed at least once in this many frames; 0: no such limit. If
-                         ///< the input stays the same and all outputs are final, no token is computed
+    int refresh = 30;    ///< each token is computed at least once in this many frames (0: no such limit),
+                         ///< unless the input has been the same for so long that outputs cannot change
     double full = 0.25;  ///< if more than this share of the tokens, 0..1, changed, all tokens are computed
-    double budget = 1;   ///< largest share of tokens, 0..1, that is computed in a frame that is not full:
-                         ///< first tokens that `refresh` requires, then tokens with the largest changes. If
-                         ///< the budget is below 1 / refresh, 1 / refresh of the tokens are computed
+    double budget = 1;   ///< largest share of tokens, 0..1, that is computed, except if `full` applies: first
+                         ///< tokens that `refresh` requires, then tokens with the largest changes. If the
+                         ///< budget is below 1 / refresh, 1 / refresh of the tokens are computed
 };
 
 /// @param text "on", "off", or options separated by commas ("refresh=30,full=0.25"); absent options keep
@@ -59,30 +59,30 @@ struct Reuse {
 MPM_API std::optional<Reuse> reuseFrom(const std::string& text);
 
 /// Off: the frame ran without reuse. Full: all tokens were computed. Partial: some tokens were computed.
-/// Suspended: too much changes from frame to frame, so the frame ran as it does without reuse.
+/// Suspended: the frame ran without reuse, because too much changes from frame to frame.
 enum class ReuseState { Off, Full, Partial, Suspended };
 
-/// Why a token was computed or kept. Refreshed: it was computed although it had not changed. Postponed: it
-/// changed and was not computed, since the budget was used up.
+/// Why a token was computed or kept. Refreshed: the token was computed although it had not changed.
+/// Postponed: the token changed but was not computed, because the budget was used up.
 enum class ReuseReason : unsigned char { Kept, Changed, Refreshed, Postponed };
 
-/// Reuse in an image of the last forward. N: the image tokens at the encoder's input.
+/// Reuse in an image of the last forward. N: number of image tokens at the encoder's input.
 struct ReuseReport {
     ReuseState state = ReuseState::Off;
     double recomputed = 1;  ///< share of the image tokens that were computed, 0..1
     cv::Mat reasons;  ///< CV_8U 1xN: ReuseReason of each image token; empty if Off or Suspended, or if the
                       ///< frame has NaN or Inf
     cv::Mat ages;     ///< CV_32S 1xN: frames since each image token was computed; empty if `reasons` is empty
-    /// Drift: the difference between a refreshed token's new and old values in the last output (of the last
-    /// segment, in a chain), as a root mean square divided by the root mean square of the new values. The
-    /// drift estimates the error of kept tokens. 0 if no token was refreshed.
+    /// Drift of refreshed tokens; 0 if no token was refreshed. A token's drift is the root mean square of the
+    /// change of its values, divided by the root mean square of the new values. The values are those of the
+    /// last output (in a chain, of the last segment). The drift estimates the error of kept tokens.
     double meanDrift = 0, largestDrift = 0;
 };
 
-/// An image of the last forward. N: the image tokens at the encoder's input.
+/// An image of the last forward. N: number of image tokens at the encoder's input.
 struct ImageReport {
     cv::Mat map;                ///< CV_32S 1xN: final cluster of each image token
-    std::vector<Stage> stages;  ///< in the order of the blocks; an input map is the first stage
+    std::vector<Stage> stages;  ///< in the order of the blocks; a map at the encoder's input comes first
     std::vector<int> tokens;    ///< number of image tokens that entered each block
     ReuseReport reuse;
 };
@@ -100,7 +100,7 @@ struct Report {
     Times times;
     Device device = Device::Cpu;           ///< the device that ran, never Auto
     Precision precision = Precision::F32;  ///< the precision that ran, never Auto or AutoFast
-    std::vector<std::string> keptInF32;    ///< with I8: layers (such as "3.fc1") that ran in a more accurate
+    std::vector<std::string> keptInF32;    ///< with I8: layers, such as "3.fc1", that needed a more accurate
                                            ///< format than int8 with one byte for each weight
 };
 
@@ -116,11 +116,10 @@ class EncoderControl;
 /// message names the argument and the expected value.
 class MPM_API Encoder {
 public:
-    /// For mpm::encoder(). @throws cv::Exception if `control` is null
+    /// mpm::encoder() calls this constructor. @throws cv::Exception if `control` is null
     explicit Encoder(std::shared_ptr<EncoderControl> control);
 
-    /// @param blocks the blocks before which tokens merge, counted from 0, strictly increasing; {} runs all
-    ///     tokens
+    /// @param blocks the blocks before which tokens merge, counted from 0, strictly increasing; {}: no merges
     /// @throws cv::Exception if the encoder has no such block, or the blocks do not increase
     void setSchedule(const std::vector<int>& blocks);
     /// @return the schedule of the next forward, from setSchedule(), the C interface, the environment or the
@@ -128,7 +127,7 @@ public:
     std::vector<int> schedule() const;
 
     /// @param method how tokens are reduced: "mpm", "none", or another reducer with its parameters
-    ///     ("tome:r=13"), see docs/reference/reducers.md. Does not change the schedule
+    ///     ("tome:r=13"), see docs/reference/reducers.md. The schedule does not change
     /// @throws cv::Exception if the reducer or a parameter is unknown, or a value is out of range
     void setMethod(const std::string& method);
     /// @return the method of the next forward, from setMethod(), the C interface, the environment or the
@@ -155,7 +154,7 @@ public:
     /// @param maps a map for each image, or a single map for all: CV_32S 1xK for the K image tokens that
     ///     enter the stage, ids 0..M-1, each used at least once
     /// @throws cv::Exception if `stage` is negative, `maps` is empty, or a map has another type or other ids.
-    ///     The next forward throws if the schedule merges but has no such stage, if a map has another length,
+    ///     The next forward throws if a schedule with merges has no such stage, if a map has another length,
     ///     if the number of maps is neither 1 nor the number of images, or if reuse is on
     void setMaps(int stage, const std::vector<cv::Mat>& maps);
     /// Removes the maps of all stages.
@@ -170,10 +169,11 @@ public:
     /// @throws cv::Exception if an id occurs twice; with reuse, the next forward throws if there are more or
     ///     fewer ids than images
     void setStreams(const std::vector<int>& ids);
-    /// Makes the next forward of a stream full. An encoder remembers the 64 most recently used streams.
+    /// Makes the next forward of a stream compute all tokens. Encoders keep the 64 most recently used
+    /// streams.
     /// @param stream an id of setStreams(); unknown ids are ignored
     void forget(int stream);
-    /// Makes the next forward of every stream full.
+    /// Makes the next forward of every stream compute all tokens.
     void forget();
 
     /// Runs the encoder alone, on memory of the GPU that setDevice(Device::Cuda, index) has set. Outputs and
@@ -185,8 +185,8 @@ public:
     /// @param outputs device arrays f32 [images, rows, dim()]: one for each output of the encoder, in order
     /// @param stream a cudaStream_t; the tokens are read after all earlier work in this stream. Null: the
     ///     default stream
-    /// @throws cv::Exception if a requirement above is not met, a pointer does not point to memory of that
-    ///     device, reuse is on, or the device fails or has too little memory
+    /// @throws cv::Exception if a requirement above is not met, if a pointer does not point to memory of that
+    ///     device, if reuse is on, or if the device fails or has too little memory
     void forwardOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
                          void* stream = nullptr);
 
@@ -213,7 +213,7 @@ public:
     int blocks() const;  ///< number of transformer blocks
     int dim() const;     ///< values of a token; 0 before the first forward if the model file has no `dim`
     int heads() const;   ///< attention heads of a block
-    /// Number of class, distillation and register tokens in front of the image tokens, over all windows.
+    /// Number of class, distillation and register tokens before the image tokens, summed over all windows.
     int specialTokens() const;
 
 private:
@@ -262,13 +262,13 @@ struct DetectionOutputs {
 struct ModelInfo {
     std::vector<std::string> labels;  ///< class names by id
     std::vector<cv::Vec3b> palette;   ///< RGB colours by id
-    cv::Size size;                    ///< of the network's input in pixels; empty if the file gives no size
+    cv::Size size;                    ///< size of the network's input in pixels; empty if the file has none
     cv::Scalar mean{0.5, 0.5, 0.5};   ///< RGB, for values of 0..1
     cv::Scalar std{0.5, 0.5, 0.5};    ///< standard deviation, RGB, for values of 0..1
     std::vector<int> schedule;        ///< blocks before which the model merges by default
     std::string sourceSha256;         ///< SHA-256 of the export that was converted, in hexadecimal
     std::optional<DetectionOutputs> detections;  ///< set if the model is a detector
-    std::string input;                           ///< name of the input for images in the file
+    std::string input;                           ///< name of the network's input for images
 };
 
 struct Detection {
@@ -347,8 +347,8 @@ MPM_API double matchingCost(const std::string& method, const MatchingSize& size)
 MPM_API std::vector<int> usualBlocks(const std::string& method, int blocks);
 
 /// @param method a reducer as Encoder::setMethod names it
-/// @return whether the method chooses the blocks itself (ToMe, ALGM) and ignores the schedule. Even then, no
-///     tokens merge if the schedule is empty
+/// @return whether the method (such as ToMe or ALGM) chooses the blocks itself and ignores the schedule. But
+///     if the schedule is empty, no tokens merge
 /// @throws cv::Exception if the method or a parameter is unknown
 MPM_API bool ignoresSchedule(const std::string& method);
 
@@ -366,16 +366,16 @@ MPM_API ModelInfo modelInfo(const std::string& path);
 MPM_API cv::Mat blobFromImage(const cv::Mat& image, const ModelInfo& info);
 
 /// Reads the outputs of a detector. Sigmoid: each pair of a box and a class other than the background is a
-/// candidate. Softmax: each box is a candidate of its best class other than the background. None: if the
+/// candidate. Softmax: each box is a candidate for its best class other than the background. None: if the
 /// network has an output of labels, each box with its label is a candidate; else each pair is a candidate, as
 /// for Sigmoid. Boxes are clipped to the image; boxes with NaN or without area are skipped.
 /// @param outputs from net.forward(outputs, names)
 /// @param names names of the outputs, in the same order; must include all outputs named in info.detections
-/// @param info from modelInfo(); `detections` must be set; if boxes are in pixels of the input, `size` too
+/// @param info from modelInfo(); `detections` must be set, and `size` if boxes are in pixels of the input
 /// @param imageSize size of the original image
 /// @param threshold only candidates with a larger score are returned
 /// @param b index of the image in the batch
-/// @param most limit of the number of objects; those with the largest scores are returned
+/// @param most largest number of objects to return; the objects with the largest scores are returned
 /// @return the objects, the largest score first; objects with equal scores are ordered by box, then by class
 /// @throws cv::Exception if an output is missing or has another shape, or if an argument is out of range
 MPM_API std::vector<Detection> detections(const std::vector<cv::Mat>& outputs,

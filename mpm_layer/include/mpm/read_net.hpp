@@ -1,5 +1,5 @@
-// Reads a network in a single call, and the options of reuse from a model file. <mpm/mpm.hpp> has everything
-// else.
+// Functions that read a network in a single call, and the options of reuse from a model file. <mpm/mpm.hpp>
+// has everything else.
 #pragma once
 
 #include <mpm/mpm.hpp>
@@ -10,8 +10,8 @@ namespace mpm {
 /// prints for operators of other domains. The file's options of reuse become the defaults of mpm_set_reuse()
 /// and MPM_REUSE.
 /// @param path an ONNX file, converted or not
-/// @throws cv::Exception if the file cannot be read, has a later version of the domain `mpm` than this
-///     library, has an operator that OpenCV does not support, or has invalid options of reuse
+/// @throws cv::Exception if the file cannot be read, or has a later version of the domain `mpm` than this
+///     library. Also throws if OpenCV does not support an operator, or if options of reuse are invalid
 MPM_API cv::dnn::Net readNet(const std::string& path);
 
 /// Reads the options of reuse in a model file's metadata `mpm.reuse`; absent options have their defaults. The

@@ -1,5 +1,5 @@
-// Content-aware token sharing (CTS) in a network: chooses the superpatches (2x2 patches) whose patches share
-// a token. <mpm/mpm.hpp> has everything else.
+// Content-aware token sharing (CTS) in a network. CTS chooses the superpatches (2x2 patches) whose patches
+// share a token. <mpm/mpm.hpp> has everything else.
 #pragma once
 
 #include <memory>
@@ -16,13 +16,13 @@ class SharingControl;
 /// remains until it is changed. A network and its handles belong to a single thread at a time.
 class MPM_API Sharing {
 public:
-    /// For mpm::sharing(). @throws cv::Exception if `control` is null
+    /// mpm::sharing() calls this constructor. @throws cv::Exception if `control` is null
     explicit Sharing(std::shared_ptr<SharingControl> control);
 
     cv::Size grid() const;  ///< columns and rows of superpatches
-    int shared() const;  ///< superpatches whose patches share a token; at first the number in the model file
+    int shared() const;     ///< number of superpatches with a shared token; at first as in the model file
 
-    /// @param count number of superpatches whose patches share a token, 0..grid().area(); 0 runs all tokens
+    /// @param count number of superpatches whose patches share a token, 0..grid().area()
     /// @throws cv::Exception if `count` is out of range
     void setShared(int count);
 
