@@ -43,7 +43,7 @@ struct ConvertOptions {
     std::string input, output, labels, normalise, method;
     models::ConvertOptions convert;
     bool sandbox = false;
-    std::vector<std::string> tune;  ///< sources
+    std::vector<std::string> tune;  ///< sources of images
     CommonOptions common;
 };
 
@@ -55,7 +55,7 @@ cv::Scalar parseThree(const std::string& option, const std::string& text, bool p
     return {values[0], values[1], values[2]};
 }
 
-// Sets mean and deviation. Must run after all options were read.
+// Sets mean and deviation from --normalise. Must run after all options were read.
 void applyNormalise(ConvertOptions& o) {
     if (o.normalise.empty()) return;
     const std::map<std::string, std::pair<cv::Scalar, cv::Scalar>> known{
@@ -73,7 +73,7 @@ void applyNormalise(ConvertOptions& o) {
     o.convert.deviation = found->second.second;
 }
 
-// Sets the method. Must run after all options were read, because --blocks may follow --method.
+// Sets the method from --method. Must run after all options were read, because --blocks may follow --method.
 void applyMethod(ConvertOptions& o) {
     if (o.method.empty()) return;
     const std::vector<pipeline::Method> methods = parseMethods("--method", o.method);
@@ -249,7 +249,7 @@ void keepFreedMemory() {
 }
 
 /// Enters a sandbox, for models from untrusted sources. If the output is a device or pipe, also allows
-/// writing to the folder for temporary files, because the result is first written there.
+/// writing to the folder for temporary files, because the converter first writes the result there.
 void enterSandboxFor(const ConvertOptions& o) {
     namespace fs = std::filesystem;
     std::error_code error;

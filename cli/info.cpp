@@ -51,7 +51,7 @@ json encoderJson(const models::Conversion& c) {
             {"taps", taps}};
 }
 
-// Returns the metadata mpm.detections, with defaults for values that the metadata do not contain.
+// Returns the metadata mpm.detections, with defaults for missing values.
 json detectionsJson(const DetectionOutputs& d) {
     static const char* const kActivations[] = {"none", "sigmoid", "softmax"};
     json all{{"boxes", d.boxes},

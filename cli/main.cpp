@@ -26,7 +26,7 @@ namespace mpm::cli {
 
 namespace {
 
-/// Whether the word after `--night` is the option's value; the option may have no value. A value begins like
+/// Returns whether the word after `--night` is the option's value, which may be missing. A value begins like
 /// a number and is not the name of a file. A single number could mean a camera, but this function treats the
 /// number as a value. The parser then rejects the number, because a value has three numbers.
 bool isNightValue(const std::string& word) {
@@ -143,7 +143,7 @@ int guarded(int argc, char** argv) {
     }
 }
 
-/// Whether the reader of the results closed the pipe, as `head` does. The program then ends without an error.
+/// Returns whether the reader of the results closed the pipe, as `head` does. This is not an error.
 bool readerIsGone() {
     pollfd out{STDOUT_FILENO, POLLOUT, 0};
     return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;

@@ -106,7 +106,7 @@ int bench(const BenchOptions& options) {
     const pipeline::Watcher watcher = watchOnTerminal("round");
     pipeline::BenchRounds rounds = openRounds(options, methods);
     const int most = *std::max_element(options.batches.begin(), options.batches.end());
-    // Reuse is measured on consecutive frames, so each round needs a new frame.
+    // To measure reuse, each round needs the next frame of a clip.
     const bool clip = std::any_of(methods.begin(), methods.end(), [](const auto& m) { return m.reuses(); });
     const int enough = clip ? options.warmUp + options.rounds : std::max(most, 16);
     int skipped = 0;

@@ -12,7 +12,7 @@ namespace mpm::cli {
 
 namespace {
 
-constexpr size_t kCandidates = 4;  ///< schedules; more would take too long to measure
+constexpr size_t kCandidates = 4;  ///< largest number of schedules; more would take too long to measure
 
 bool isPlainMutualPairs(const std::string& text) {
     return text.rfind("mpm", 0) == 0 && text.find('=') == std::string::npos;
@@ -69,7 +69,7 @@ std::vector<pipeline::Method> EvalScores::within(double most) const {
                                  " points of mIoU; allow more, or let 'mpm eval' compare singles,pairs too");
     std::sort(fitting.begin(), fitting.end(), [](const Row& a, const Row& b) { return a.gflops < b.gflops; });
     std::vector<pipeline::Method> methods = {{"none", std::nullopt, "none"}};
-    std::set<std::vector<int>> chosen;  // rows of other precisions and batches can have the same schedules
+    std::set<std::vector<int>> chosen;  // rows of other precisions or batches can have the same schedule
     for (size_t i = 0; i < fitting.size() && chosen.size() < kCandidates; ++i)
         if (chosen.insert(fitting[i].schedule).second)
             methods.push_back(pipeline::mutualPairsBefore(fitting[i].schedule));

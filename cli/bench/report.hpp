@@ -1,4 +1,4 @@
-// The output of `mpm bench`: tables, and whether merging is faster.
+// The output of `mpm bench`: tables, and a text that says whether merging is faster.
 #pragma once
 
 #include <optional>
@@ -16,14 +16,14 @@ public:
     /// Reads a report of `mpm eval`. Throws Error(kBadInput).
     explicit EvalScores(const std::string& path);
 
-    /// Returns how much mIoU (0 to 1) a method loses in this precision, compared with all tokens, or nothing
-    /// if the report does not have the method. `blocks`: the schedule if `method` has none.
+    /// Returns the mIoU (0 to 1) that a method loses in this precision, compared with all tokens; nothing if
+    /// the report does not have the method. `blocks`: the schedule, if `method` does not name a schedule.
     std::optional<double> loss(const pipeline::Method& method, const std::vector<int>& blocks,
                                const std::string& precision) const;
 
-    /// Returns the method "none" and a few schedules of mutual pairs. Considers only schedules that lose at
-    /// most `most` of mIoU (0 to 1), and takes the schedules with the fewest operations. Throws
-    /// Error(kFailed) if no schedule loses so little.
+    /// Returns the method "none" and a few methods of mutual pairs: of the schedules that lose at most `most`
+    /// of mIoU (0 to 1), the schedules with the fewest operations. Throws Error(kFailed) if every schedule
+    /// loses more.
     std::vector<pipeline::Method> within(double most) const;
 
     bool known() const { return !m_rows.empty(); }
@@ -34,19 +34,19 @@ private:
         std::vector<int> schedule;
         double loss = 0, gflops = 0;
     };
-    /// Whether the schedule loses at most `most` in every precision of the report.
+    /// Returns whether the schedule loses at most `most` in every precision of the report.
     bool fits(const std::vector<int>& schedule, double most) const;
 
     std::string m_path;
     std::vector<Row> m_rows;
 };
 
-/// Returns a row for each method. `width`: columns of the terminal; 0: no limit.
+/// Returns a table with a row for each result. `width`: columns of the terminal; 0: no limit.
 std::string benchTable(const std::vector<pipeline::BenchRow>& rows, int width);
 std::string blockTable(
     const std::vector<pipeline::BenchRow>& rows);  ///< tokens and GFLOPs by block, at the first batch size
 /// Returns the times of the model's parts at the first batch size. If OpenCV measured no layers, returns a
-/// line that explains this.
+/// message instead.
 std::string partTable(const std::vector<pipeline::BenchRow>& rows);
 std::string batchTable(
     const std::vector<pipeline::BenchRow>& rows);  ///< empty if no batch is larger than one

@@ -57,7 +57,7 @@ void writeImage(const std::string& path, const cv::Mat& image) {
     std::vector<uchar> bytes;
     if (!cv::imencode(std::filesystem::path(path).extension().string(), image, bytes))
         throw Error(kFailed, path + ": the image cannot be encoded");
-    // Does not wait for the disk: for thousands of images, waiting would take longer than drawing.
+    // Does not wait for the disk, because for thousands of images, waiting would take longer than drawing.
     writeBytes(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, Sync::Replacing);
 }
 

@@ -11,12 +11,12 @@ namespace mpm::cli {
 
 namespace {
 
-/// Added to the limit of --max-memory, because libraries and threads need memory too.
+/// The bytes that are added to --max-memory, because libraries and threads need memory too.
 constexpr std::int64_t kOwnBytes = 256 << 20;
 
 std::int64_t g_most = 0;
 
-/// Returns the bytes of data that this process has now, counted like RLIMIT_DATA.
+/// Returns the size of this process's data in bytes, as RLIMIT_DATA counts it.
 std::int64_t dataBytes() {
     std::ifstream status("/proc/self/status");
     for (std::string word; status >> word;) {

@@ -1,4 +1,4 @@
-// Values of the command line: a parser for each kind, and the options shared by all verbs that run a model.
+// Parsers for values of the command line, and the options of all verbs that run a model.
 #pragma once
 
 #include <climits>
@@ -26,7 +26,7 @@ Precision parsePrecision(const std::string& option, const std::string& text);  /
 /// Returns the precision of a forward without --precision: MPM_PRECISION, else f32. If MPM_PRECISION is
 /// invalid, also returns f32; the forward then rejects the value.
 Precision usualPrecision();
-/// Returns "f32|tf32|..." for help. `onProcessor`: without precisions that only a GPU has.
+/// Returns "f32|tf32|..." for help. `onProcessor`: leaves out precisions that only a GPU has.
 std::string precisionForm(bool onProcessor);
 std::vector<int> parseBlocks(const std::string& option, const std::string& text);  ///< 2,5 or none
 cv::Size parseSize(const std::string& option, const std::string& text);            ///< HxW

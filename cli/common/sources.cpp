@@ -37,7 +37,7 @@ std::vector<std::string> linesOf(std::istream& in, const std::string& file) {
     return lines;
 }
 
-/// Reads the lines of a file or of a pipe, such as the shell's <(...).
+/// Reads the lines of a file, of a pipe such as the shell's <(...), or of standard input ("-").
 std::vector<std::string> readLines(const std::string& file) {
     if (file == "-") return linesOf(std::cin, file);
     std::ifstream in(file, std::ios::binary);

@@ -13,8 +13,8 @@ namespace mpm::cli {
 
 void addSourceFrom(CLI::App& verb, std::string& file);
 
-/// Returns the sources in `words`, then the sources in `file` ("-": standard input), one a line. In `file`, #
-/// begins a comment. Resolves sources of the form env:NAME or secret:NAME. Throws Error.
+/// Returns the sources in `words`, then the sources in `file` ("-": standard input). Each line of `file` has
+/// a source, or a comment that begins with #. Resolves the forms env:NAME and secret:NAME. Throws Error.
 std::vector<pipeline::Address> sourcesFrom(const std::vector<std::string>& words, const std::string& file);
 
 /// Makes a source without opening it. A read of a frame ends early if the user stops the program, or if

@@ -14,10 +14,10 @@ using Cells = std::vector<std::vector<std::string>>;
 /// also readable as plain text.
 std::string markdownTable(Cells rows);
 
-/// Returns `value` with `digits` digits after the point; "-" if it is not finite.
+/// Returns `value` with `digits` digits after the point; "-" if `value` is not finite.
 std::string fixedCell(double value, int digits);
 
-/// Returns the blocks of a schedule; "all" if there are more than 6.
+/// Returns the blocks of a schedule; "all" if there are more than 6 blocks.
 std::string scheduleCell(const std::vector<int>& schedule);
 
 struct ReuseFigures {

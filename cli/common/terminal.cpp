@@ -23,7 +23,7 @@ constexpr std::size_t kLongestLine = 1000;  // file names may be very long
 
 void onSignal(int) {
     g_stop = 1;
-    alarm(kPatience);  // if the program still runs then, SIGALRM ends it
+    alarm(kPatience);  // then SIGALRM ends the program, if it still runs
 }
 
 std::string duration(double seconds) {
@@ -90,7 +90,7 @@ Progress::Progress(std::string unit, std::int64_t total, std::ostream& out, bool
       m_now(std::move(now)),
       m_start(m_now()),
       m_drawn(m_start) {
-    // Draws the line before the first step, because this step may take long.
+    // Draws the line before the first step, because the first step may take long.
     const std::string all = m_total > 0 ? " of " + std::to_string(m_total) : "";
     if (m_terminal) m_out << "\r" << m_unit << " 1" << all << " ...\033[K" << std::flush;
 }

@@ -26,11 +26,11 @@ void warn(const std::string& text);
 void catchStopSignals();
 bool stopRequested();
 
-/// Returns COLUMNS if it is set, else the columns of the terminal of standard output; 0: no terminal.
+/// Returns $COLUMNS if it is set, else the columns of the terminal at standard output; 0: no terminal.
 int terminalWidth();
 
-/// A line of progress on standard error, redrawn a few times a second; in a file or a pipe, a new line every
-/// minute.
+/// Prints progress to standard error: on a terminal, a single line that changes a few times a second; to a
+/// file or a pipe, a new line every minute.
 class Progress {
 public:
     using Clock = std::chrono::steady_clock;

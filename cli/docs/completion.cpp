@@ -46,7 +46,7 @@ std::string quoted(const std::string& text, const std::string& also = "") {
     return result;
 }
 
-/// Quotes text for fish: within single quotes, ' and \ need a backslash before them.
+/// Quotes text for fish: within single quotes, ' and \ need a backslash in front.
 std::string fishQuoted(const std::string& text) {
     std::string result;
     for (char c : text)

@@ -9,26 +9,26 @@
 namespace mpm::cli {
 
 struct DeclaredOption {
-    std::vector<std::string> names;  ///< "-h", "--help"; empty for a positional
-    std::string position;            ///< "MODEL"
-    std::string help, form;          ///< form: "cpu|cuda[:N]|auto", empty for a flag
+    std::vector<std::string> names;  ///< such as "-h", "--help"; empty for a positional argument
+    std::string position;            ///< such as "MODEL"; empty for an option
+    std::string help, form;          ///< form: such as "cpu|cuda[:N]|auto"; empty for a flag
     bool several = false;
 
     bool isFile() const { return form == "FILE" || form == "FILES"; }
     bool isFolder() const { return form == "DIR"; }
     std::vector<std::string> words() const;  ///< the possible values, if `form` lists them
-    std::string longName() const;            ///< "--help"
+    std::string longName() const;            ///< such as "--help"
 };
 
 struct DeclaredVerb {
-    std::string name, help, footer;  ///< name: "run"; "" for the program itself
+    std::string name, help, footer;  ///< name: such as "run"; "" for the program itself
     std::vector<DeclaredOption> options, positions;
 };
 
 /// Returns the program first, then the verbs that are not hidden.
 std::vector<DeclaredVerb> declared(const CLI::App& app);
 
-/// Returns mpm.1 (name "") or mpm-NAME.1, in the format of man(7).
+/// Returns the manual page mpm.1 (if the verb's name is "") or mpm-NAME.1, in the format of man(7).
 std::string manualPage(const std::vector<DeclaredVerb>& verbs, const DeclaredVerb& verb);
 
 std::string bashCompletion(const std::vector<DeclaredVerb>& verbs);

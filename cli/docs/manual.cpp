@@ -42,7 +42,7 @@ std::string entry(const DeclaredOption& option) {
     return ".TP\n" + head + "\n" + roff(option.help) + "\n";
 }
 
-/// Returns the section of examples: the footer of --help. Leaves out the first line if it ends in a colon.
+/// Returns the section of examples: the footer of --help, without a first line that ends in a colon.
 std::string examples(const std::string& footer) {
     if (footer.empty()) return {};
     const size_t line = footer.find('\n');

@@ -46,8 +46,8 @@ Exit status 1 if images could not be used: they are named and left out.)";
 std::string labelsFolder(const EvalOptions& options, const pipeline::Setting& setting, size_t settings) {
     if (settings < 2) return options.saveLabels;
     const pipeline::EvalRequest& request = options.request;
-    // The folder has the name of the method as the user wrote it. If the user wrote "mpm" for the merging
-    // of the model file, `text` has the name of the model's method instead, such as "gentle".
+    // Uses the method's name as the user wrote it. If the user wrote "mpm" for the merging of the model file,
+    // `text` has the name of the model's method instead, such as "gentle".
     const bool own = setting.method.isOwn() && !setting.method.reuses();
     std::string name = own ? setting.method.shortName() : setting.method.text;
     if (request.precisions.size() > 1) name += "-" + pipeline::precisionName(setting.precision);
@@ -91,7 +91,7 @@ pipeline::EvalCounts measure(const EvalOptions& options) {
     return options.join.empty() ? evaluate(options) : pipeline::joinCounts(options.join);
 }
 
-/// Reads the root of the data set from the file of --source-from, if the option is given.
+/// Reads the root of the data set from the file of --source-from, if this option is given.
 void readRoot(EvalOptions& options) {
     if (options.sourceFrom.empty()) return;
     const std::vector<pipeline::Address> sources = sourcesFrom({}, options.sourceFrom);

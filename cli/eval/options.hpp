@@ -17,8 +17,8 @@ struct EvalOptions {
     cv::Size size;
     std::vector<std::string> join;
     std::string json, csv, plots, saveLabels;
-    std::string sourceFrom;   ///< a file that names the data set's folder
-    std::string annotations;  ///< in COCO's format
+    std::string sourceFrom;   ///< the file of --source-from, which names the root
+    std::string annotations;  ///< a file in COCO's format
     std::string results;      ///< a file of results, scored without a model
     std::string saveDetections;
     std::string iou = "bbox";
@@ -29,7 +29,7 @@ struct EvalOptions {
 /// Reads a shard, i/n. Throws Error(kWrongUse).
 pipeline::Shard parseShard(const std::string& option, const std::string& text);
 
-/// Whether the options ask for scores of result files, which need no model.
+/// Returns whether the options ask for scores of result files, which need no model.
 bool scoresFiles(const EvalOptions& options);
 
 /// Checks the options as far as possible without reading a file. Throws Error(kWrongUse).
@@ -38,7 +38,7 @@ void checkUsage(const EvalOptions& options);
 /// If `shard` has a value, prints which part of the data set the tables below show.
 void printShard(const std::optional<pipeline::Shard>& shard);
 
-/// Warns that the shard is empty, because there are more shards than groups of images. Returns the exit
+/// Warns that the shard has no images, because there are more shards than groups of images. Returns the exit
 /// status.
 int reportEmptyShard();
 

@@ -40,7 +40,7 @@ std::string shortText(const EvalRow& row) {
                                       : row.text.substr(colon + 1);
 }
 
-/// Returns a series for each method; its line joins the method's settings in the order of `x`.
+/// Returns a series for each method. The line of a series joins the method's settings in the order of `x`.
 std::vector<PlotSeries> byMethod(const Rows& rows, double (*x)(const EvalRow&), bool errors) {
     std::vector<PlotSeries> series;
     for (const EvalRow* row : rows) {
@@ -87,7 +87,7 @@ Figure tokensFigure(const EvalSummary& summary) {
     return {"Tokens per stage", {panel}, {720, 360}};
 }
 
-/// Returns a line of a plot: the share in percent for each distance up to the largest that a panel shows.
+/// Returns a line of a plot: the share in percent for each distance below kFarthest.
 PlotSeries shareSeries(const std::string& name, const std::vector<double>& shares) {
     constexpr size_t kFarthest = 16;
     PlotSeries series;
@@ -109,13 +109,13 @@ Figure distanceFigure(const EvalSummary& summary) {
     PlotPanel panel{"Distance between tokens that merge", "patches, centre to centre (1: neighbours)",
                     "share of merges, %"};
     panel.fromZero = true;
-    std::vector<std::string> seen;  // methods in the panel, which shows a single setting of each
+    std::vector<std::string> seen;  // methods in the panel; the panel shows a single setting of each
     for (const EvalRow* row : firstLight(summary)) {
         if (row->joins.empty() || std::count(seen.begin(), seen.end(), row->method) > 0) continue;
         seen.push_back(row->method);
         if (row->joins.size() <= 2) {
             for (size_t stage = 0; stage < row->joins.size(); ++stage) {
-                const bool known = stage < row->schedule.size();  // false if the final frame merged nothing
+                const bool known = stage < row->schedule.size();  // false if the last group merged less
                 panel.series.push_back(
                     shareSeries(row->text + (known ? ", block " + std::to_string(row->schedule[stage]) : ""),
                                 sharesOf(row->joins[stage])));

@@ -26,7 +26,7 @@ std::string reuseSummary(const pipeline::EvalSummary& summary);
 
 std::string evalCsv(const pipeline::EvalSummary& summary);
 
-/// Returns pairs of a file name without extension and a figure.
+/// Returns the figures, each with a file name without extension.
 std::vector<std::pair<std::string, pipeline::Figure>> evalFigures(const pipeline::EvalSummary& summary);
 
 /// Writes FOLDER/STEM.svg and FOLDER/STEM.png for each figure. Throws Error(kFailed).

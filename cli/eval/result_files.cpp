@@ -101,8 +101,8 @@ std::vector<std::string> textFiles(const std::string& folder) {
     return names;
 }
 
-/// Returns the two files of each sequence. In folders, the two files of a sequence have the same name;
-/// without folders, there is a single sequence.
+/// Returns the two files of each sequence. In folders, the two files of a sequence have the same name. If the
+/// options name files, there is a single sequence.
 std::vector<SequenceFiles> sequencesOf(const EvalOptions& options, bool folders) {
     if (!folders) return {{fs::path(options.results).stem().string(), options.truth, options.results}};
     const std::vector<std::string> truth = textFiles(options.truth), found = textFiles(options.results);

@@ -77,7 +77,7 @@ void writeStages(const std::string& stem, const FrameResult& result, const RunDe
     }
 }
 
-// Writes the map of reuse. If reuse is suspended, all tokens were computed and are drawn as changed.
+// Writes the map of reuse. If reuse is suspended, draws all tokens as changed, because all were computed.
 void writeReuseMap(const std::string& stem, const FrameResult& result) {
     cv::Mat reasons = result.segmentation.tokens.reuse.reasons;
     const cv::Size grid = result.segmentation.grid;

@@ -32,7 +32,7 @@ struct FrameResult {
     pipeline::Segmentation segmentation;
     std::vector<Detection> objects;  ///< boxes of a detector, or regions of classes, above the threshold
     std::vector<pipeline::TrackedObject> tracks;
-    std::vector<pipeline::LineCounts> crossings;  ///< counts so far, for each counting line
+    std::vector<pipeline::LineCounts> crossings;  ///< for each counting line: counts up to this frame
     pipeline::Measurement measurement;
     cv::Mat featureColours;  ///< CV_8UC3, a pixel for each patch; only if the model has no classes
     std::string clock;       ///< for the footer of images: "06:30" in the built-in street, else empty
@@ -50,7 +50,7 @@ struct RunDescription {
     bool tracks = false;  ///< whether overlays show identities
 };
 
-/// Draws the classes or features of a frame over its image.
+/// Draws the classes, features or objects of a frame over its image.
 cv::Mat overlayOf(const FrameResult& result, const RunDescription& run);
 
 /// Draws and writes the chosen images of a frame, each atomically. Throws Error(kFailed).

@@ -29,7 +29,7 @@ public:
     pipeline::DetectionChoice choice() const;
     void find(FrameResult& result);
     void forget();  ///< must be called before frames of another source
-    /// Returns a line of text for each counting line: how often objects crossed it.
+    /// Returns text with a line for each counting line: how often objects crossed the counting line.
     std::string crossingText() const;
 
 private:

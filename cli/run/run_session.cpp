@@ -33,9 +33,9 @@ pipeline::SourceOptions sourceOptions(const RunOptions& options) {
     return result;
 }
 
-/// Returns the time of day in the street, or the time since the start of the clip. Rules for day and night
-/// need this time. The computer's clock would be wrong, because the program may read a clip faster than the
-/// camera recorded the clip.
+/// Returns the time for the rules for day and night: the time of day in the street, or the time since the
+/// start of the clip. The computer's clock would be wrong, because the program may read a clip faster than
+/// the camera recorded it.
 std::chrono::system_clock::time_point clockOf(pipeline::SourceKind kind, const pipeline::Frame& frame) {
     using std::chrono::system_clock;
     if (pipeline::traitsOf(kind).scene) return pipeline::sceneTime(frame.seconds);
@@ -48,8 +48,8 @@ SaveChoice defaultSave(bool scene, bool detects) {
     return SaveChoice::parse(content + (scene ? ",overlay,map,csv,panels,timeline" : ",overlay,map,csv"));
 }
 
-/// Returns the limit of a single read in seconds; 0: no limit. The limit may be longer than --duration,
-/// because reading a single large image may take longer.
+/// Returns the time limit of a single read in seconds; 0: no limit. The limit may be longer than --duration,
+/// because reading a large image may take longer than --duration.
 double longestRead(pipeline::SourceKind kind, double duration) {
     return duration > 0 ? std::max(duration, pipeline::traitsOf(kind).remote ? 1.0 : 30.0) : 0;
 }
@@ -113,7 +113,7 @@ void RunSession::runSource(const pipeline::Address& address) {
         m_segmenter.encoder().forget();  // tokens of the previous source cannot be reused
         if (m_objects) m_objects->forget();
         if (!m_live) return runEveryFrame(*source);
-        source.reset();  // the reader opens the source again, and some cameras serve only one client
+        source.reset();  // some cameras serve only one client, and the reader opens the source again
         runLatest(address);
     } catch (const pipeline::LeftBehind& error) {
         if (stopRequested() || m_frames > before) return;
@@ -129,7 +129,7 @@ void RunSession::runSource(const pipeline::Address& address) {
     }
 }
 
-/// Warns of a source or an image that cannot be read, and counts it. The run continues without it.
+/// Warns of a source or an image that cannot be read, and counts it. The run continues with the next source.
 void RunSession::leaveOut(const pipeline::SourceError& error) {
     warn(error.what());
     ++(pipeline::traitsOf(m_kind).files ? m_bad : m_broken);
@@ -239,7 +239,7 @@ std::string RunSession::uniqueName(const std::string& name) {
     return unique;
 }
 
-/// Checks --save before anything is written, but after the first forward, which shows whether there are
+/// Checks --save before anything is written, but after the first forward, which shows whether the model has
 /// classes.
 void RunSession::checkSave(const pipeline::Segmentation& first) const {
     const std::string& name = m_segmenter.network().name();
@@ -265,7 +265,7 @@ void RunSession::start(const FrameResult& first) {
     m_started = true;
     if (first.segmentation.labels.empty()) {
         m_save.labels = false;
-        // Without labels, columns of class shares would be empty. A detector still needs the names, for
+        // Without labels, columns of class shares would be empty. A detector still needs the names, for its
         // boxes.
         if (!first.segmentation.detector) m_description.labels.clear();
     }

@@ -75,7 +75,7 @@ private:
     SaveChoice m_save;
     RunDescription m_description;
     pipeline::DayNight m_dayNight;
-    pipeline::FeatureColours m_featureColours;  ///< of the whole run, so that images can be compared
+    pipeline::FeatureColours m_featureColours;  ///< the same in the whole run, so that images can be compared
     std::vector<TokenTable> m_tables;
     std::optional<ObjectFinder> m_objects;
     std::optional<ObjectFiles> m_objectFiles;
@@ -86,10 +86,10 @@ private:
     std::set<std::string> m_names;  ///< names in use, so that no frame overwrites another's files
     pipeline::SourceKind m_kind = pipeline::SourceKind::ImageFiles;  ///< of the current source
     double m_nextDue = 0, m_networkMs = 0;
-    std::int64_t m_frames = 0, m_bad = 0, m_broken = 0;  ///< m_bad images, m_broken other sources: left out
+    std::int64_t m_frames = 0, m_bad = 0, m_broken = 0;  ///< left out: m_bad images, m_broken other sources
     int m_tokensIn = 0;
     bool m_started = false, m_closed = false;
-    bool m_live = false;   ///< whether the current source is live, so that its length is unknown
+    bool m_live = false;   ///< whether the current source is live: a camera or a stream
     bool m_scene = false;  ///< whether all sources are the built-in street; if so, files show hours
 };
 

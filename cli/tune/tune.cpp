@@ -52,7 +52,7 @@ void checkRequest(const TuneRequest& request) {
         throw Error(kWrongUse, "--write: the network with random weights is no file; name a model");
 }
 
-/// Checks that the model file can store the choice. Called before the measurement, which takes minutes.
+/// Throws Error if the model file cannot store the choice. Runs before the measurement, which takes minutes.
 void checkStorable(const std::string& path) {
     if (!models::canStoreMerging(path))
         throw Error(kWrongUse,

@@ -6,8 +6,8 @@
 
 namespace mpm::pipeline {
 
-/// Returns 1, 2 or 5 times a power of ten: the smallest of these numbers that divides `range` into at most
-/// `parts` steps.
+/// Returns the smallest step that divides `range` into at most `parts` steps and is 1, 2 or 5 times a power
+/// of ten.
 double roundStep(double range, int parts);
 
 /// Returns the multiples of `step` from `from` to `to`.
@@ -16,15 +16,14 @@ std::vector<double> ticksBetween(double from, double to, double step);
 /// Returns a tick as text, with as many decimals as the step needs.
 std::string tickText(double tick, double step);
 
-/// hourStep() returns the step of an axis in hours; hourText() returns a tick as a time of day ("06:30").
-double hourStep(double range);
-std::string hourText(double hours);
+double hourStep(double range);       ///< distance between the ticks of an axis in hours
+std::string hourText(double hours);  ///< time of day, such as "06:30"
 
 /// An axis, which maps values to pixels.
 class Axis {
 public:
-    /// If `from` equals `to`, widens the range around this value. On a vertical axis, startPixel may exceed
-    /// endPixel.
+    /// If `to` does not exceed `from`, uses a range around `from`. `startPixel` may exceed `endPixel`, as on
+    /// a vertical axis.
     Axis(double from, double to, double startPixel, double endPixel);
 
     double pixel(double value) const;

@@ -11,9 +11,9 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr int kShift = 4;          ///< binary digits of OpenCV's fixed-point coordinates
-constexpr double kCapital = 0.72;  ///< height of a capital, relative to the size of the font
-constexpr double kUsual = 11.5;    ///< the size of most texts, which the SVG root element sets
+constexpr int kShift = 4;          ///< fractional bits of OpenCV's fixed-point coordinates
+constexpr double kCapital = 0.72;  ///< height of a capital letter, relative to the font size
+constexpr double kUsual = 11.5;    ///< font size of most texts; the root element of the SVG sets it
 
 std::string colourText(const cv::Vec3b& rgb) {
     return cv::format("#%02x%02x%02x", rgb[0], rgb[1], rgb[2]);
@@ -30,7 +30,7 @@ cv::Scalar bgrOf(const Ink& ink) {
     return {double(ink.colour[2]), double(ink.colour[1]), double(ink.colour[0])};
 }
 
-/// Returns the drawn pieces of a dashed line.
+/// Returns the dashes of a line.
 std::vector<std::vector<cv::Point2d>> dashes(const std::vector<cv::Point2d>& points) {
     constexpr double kOn = 5, kOff = 4;
     std::vector<std::vector<cv::Point2d>> pieces;

@@ -1,4 +1,4 @@
-// The surface that a figure is drawn on, as SVG or as pixels.
+// Surfaces on which a figure is drawn: SVG or pixels.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace mpm::pipeline {
 
 enum class Anchor { Start, Middle, End };
 
-/// The look of lines, areas and text. Lengths are in pixels at the figure's nominal size. Colours are RGB.
+/// The look of lines, areas and text. Lengths are in pixels before scaling. Colours are RGB.
 struct Ink {
     cv::Vec3b colour{0, 0, 0};
     double width = 1;  ///< of the stroke
@@ -25,7 +25,7 @@ public:
     virtual void line(const std::vector<cv::Point2d>& points, const Ink& ink) = 0;
     virtual void box(const cv::Rect2d& area, const Ink& ink) = 0;  ///< filled
     virtual void disc(cv::Point2d middle, double radius, const Ink& ink, bool ring) = 0;
-    /// `at`: a point of the base line. `anchor`: whether the text starts, has its middle or ends there.
+    /// `at`: a point of the text's base line. `anchor`: whether `at` is the start, middle or end of the text.
     virtual void text(const std::string& text, cv::Point2d at, double size, const Ink& ink, Anchor anchor,
                       bool bold) = 0;
 };
@@ -60,7 +60,7 @@ private:
     double m_scale;
 };
 
-/// Returns the width of a text of this size, accurate enough for layout.
+/// Returns the approximate width of a text. `size`: the font size.
 double textWidth(const std::string& text, double size);
 
 }  // namespace mpm::pipeline

@@ -14,8 +14,8 @@ namespace mpm::pipeline {
 
 namespace {
 
-// First the colours of Okabe and Ito, which colour-blind people can distinguish, then two other colours.
-// Leaves out yellow, because it is hard to see on white.
+// Six colours of Okabe and Ito, which colour-blind people can distinguish, and two other colours. Yellow is
+// missing, because it is hard to see on white.
 const std::vector<cv::Vec3b> kColours = {{0, 114, 178},  {213, 94, 0},  {0, 158, 115},   {204, 121, 167},
                                          {86, 180, 233}, {230, 159, 0}, {110, 110, 110}, {120, 80, 50}};
 const Ink kText{{40, 40, 40}, 1, false, 1}, kFaint{{110, 110, 110}, 1, false, 1};
@@ -236,7 +236,7 @@ private:
     std::vector<cv::Rect2d> m_taken;
 };
 
-/// A legend, whose entries fill row by row.
+/// A legend, with as many entries in each row as fit.
 class Legend {
 public:
     Legend(const Figure& figure, double width) : m_names(namesOf(figure)), m_colours(figure) {

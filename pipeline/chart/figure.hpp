@@ -10,13 +10,13 @@ namespace mpm::pipeline {
 
 struct PlotPoint {
     double x = 0, y = 0;
-    double xError = 0, yError = 0;  ///< standard errors; drawn if large enough to see
-    std::string label = {};         ///< next to the point, if there is room
+    double xError = 0, yError = 0;  ///< standard errors; drawn if they are large enough to see
+    std::string label = {};         ///< text next to the point, if there is room
 };
 
 struct PlotSeries {
     std::string name;      ///< series of the same name have the same colour in all panels
-    std::string colourOf;  ///< the name whose colour is used; empty: `name`
+    std::string colourOf;  ///< the name that determines the colour; empty: `name`
     std::vector<PlotPoint> points;
     bool line = true, markers = true, dashed = false;
     double radius = 4;  ///< of the markers
@@ -26,9 +26,9 @@ struct PlotSeries {
 struct PlotPanel {
     std::string title, xLabel, yLabel;
     std::vector<PlotSeries> series = {};
-    std::vector<std::string> categories = {};  ///< if not empty, draws bars; x is the index of a category
-    bool fromZero = false;                     ///< the vertical axis starts at 0 if no bar is below 0
-    double xFrom = 0, xTo = 0;  ///< range of the horizontal axis; if equal, the range of the points
+    std::vector<std::string> categories = {};  ///< if not empty, the panel has bars; x: index of a category
+    bool fromZero = false;                     ///< whether y starts at 0; with bars, y always includes 0
+    double xFrom = 0, xTo = 0;  ///< range of the horizontal axis; if equal: the range of the points
 };
 
 struct Figure {
@@ -38,13 +38,13 @@ struct Figure {
     /// Names in the order of their colours. All figures of a report have the same list, so that a name has
     /// the same colour in all figures. Names that are not in the list get the next colours.
     std::vector<std::string> colours = {};
-    std::string origin = {};  ///< below the plots: model, data and date
+    std::string origin = {};  ///< text below the plots: model, data and date
 };
 
 /// Returns the nonempty parts, each shortened, and today's local date: "street.onnx · camera · 2026-01-31".
 std::string originText(const std::vector<std::string>& parts);
 
 std::string toSvg(const Figure& figure);
-cv::Mat toImage(const Figure& figure);  ///< CV_8UC3, twice the size for sharp screens
+cv::Mat toImage(const Figure& figure);  ///< CV_8UC3 of twice the figure's size, for sharp screens
 
 }  // namespace mpm::pipeline

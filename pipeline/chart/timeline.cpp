@@ -26,7 +26,7 @@ struct Plot {
           x(left, right, rectangle.x, rectangle.br().x),
           y(bottom, top, rectangle.br().y, rectangle.y) {}
 
-    /// Returns pixels times 16, for OpenCV's `shift` of 4.
+    /// Returns a point in units of 1/16 pixel, as OpenCV's drawing functions need for `shift` = 4.
     cv::Point fine(const cv::Point2d& value) const {
         return {int(std::lround(16 * x.pixel(value.x))), int(std::lround(16 * y.pixel(value.y)))};
     }
@@ -87,8 +87,8 @@ std::vector<cv::Point2d> curve(const std::vector<TimelinePoint>& points, size_t 
     return values;
 }
 
-/// A key, drawn from right to left above the plot: each name follows a stroke or rectangle of the same
-/// colour.
+/// The key above the plot, drawn from right to left. Left of each name is a line or rectangle in the colour
+/// of the curve or band.
 class Key {
 public:
     Key(cv::Mat& image, cv::Point rightEnd) : m_image(image), m_at(rightEnd) {}
@@ -155,8 +155,8 @@ std::string summaryText(const DayNightSummary& s, const std::string& counted) {
            fixedText(std::abs(s.difference()), 1) + " %";
 }
 
-/// Returns the range of the tokens' axis. The range begins a little below the least value, because curves
-/// would be flat if it began at zero.
+/// Returns the range of the axis of tokens. The range begins a little below the least value, because on an
+/// axis from zero, curves would look flat.
 std::pair<double, double> tokenRange(const std::vector<TimelinePoint>& points, int tokensIn) {
     double low = tokensIn > 0 ? tokensIn : 1, high = tokensIn;
     for (const TimelinePoint& point : points)

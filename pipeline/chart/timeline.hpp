@@ -1,4 +1,4 @@
-// An image of tokens over time, with bands for day and night, for reports and the demo.
+// A chart of token counts over time, with bands for day and night, for reports and the demo.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 namespace mpm::pipeline {
 
 struct TimelinePoint {
-    double time = 0;          ///< on the axis: hours, or seconds (see TimelineStyle::unit)
-    std::vector<int> tokens;  ///< tokens after each stage; the last entry: at the encoder's end
+    double time = 0;          ///< in hours or seconds: see TimelineStyle::unit
+    std::vector<int> tokens;  ///< number of tokens after each stage; the last entry is for the encoder's end
     double luminance = 0;     ///< 0..1
     bool night = false;
 };
@@ -18,14 +18,14 @@ struct TimelinePoint {
 struct TimelineStyle {
     cv::Size size{1280, 560};
     std::string title = "Tokens over time";
-    std::string origin;               ///< next to the title: model, source and date
+    std::string origin;               ///< text next to the title: model, source and date
     std::string unit = "s";           ///< "h": hours of the day, written as 06:00
-    int tokensIn = 0;                 ///< image tokens before merging, at the top of the axis
+    int tokensIn = 0;                 ///< number of image tokens before merging
     std::vector<std::string> stages;  ///< names of the curves: "before block 2", ...
     std::string counted = "tokens kept";
 };
 
-/// Draws the timeline. `points`: in order of time; without points, draws a note.
+/// Draws the timeline. `points`: in order of time. If there are no points, draws a note.
 cv::Mat drawTimeline(const std::vector<TimelinePoint>& points, const TimelineStyle& style = {});
 
 /// Mean and standard deviation of the last stage's tokens, by day and by night.
@@ -33,8 +33,8 @@ struct DayNightSummary {
     double dayMean = 0, daySpread = 0, nightMean = 0, nightSpread = 0;
     int days = 0, nights = 0;  ///< numbers of points
 
-    /// Returns night minus day in percent of the day's tokens; 0 if day or night has no points or the day's
-    /// mean is 0.
+    /// Returns the change of the mean from day to night, in percent of the mean by day. Returns 0 if day or
+    /// night has no points, or if the mean by day is 0.
     double difference() const {
         return days > 0 && nights > 0 && dayMean != 0 ? 100 * (nightMean - dayMean) / dayMean : 0;
     }

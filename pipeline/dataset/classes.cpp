@@ -45,7 +45,7 @@ static std::string textOf(const std::string& path) {
     }
 }
 
-/// A callback of the parser that rejects deeply nested lists, which need far more memory than their text.
+/// A parser callback that rejects deeply nested lists, which need far more memory than their text.
 static bool demandShallow(int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
     if (depth > 4)
         CV_Error(cv::Error::StsParseError, "a class file is a list of {\"name\", \"color\"}, not deeper");

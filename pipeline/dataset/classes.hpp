@@ -1,4 +1,4 @@
-// Names and colours of classes, by the ids in label images.
+// Names and colours of classes. Their indices are the ids in label images.
 #pragma once
 
 #include <optional>
@@ -17,14 +17,14 @@ struct Classes {
     int count() const { return static_cast<int>(names.size()); }
 };
 
-/// Returns the 11 classes of CamVid in the order of SegNet's tutorial; id 11 is unlabelled.
+/// Returns the 11 classes of CamVid in the order of SegNet's tutorial; id 11 means unlabelled.
 Classes camvidClasses();
 
-/// Reads a JSON list of {"name": text, "color": [r, g, b]}, in the order of ids. If `colours` is false, the
-/// list may have names only; then the palette is empty.
+/// Reads a JSON list of {"name": text, "color": [r, g, b]}, in the order of ids. If `colours` is false, also
+/// accepts a list of names; the palette is then empty.
 Classes readClasses(const std::string& path, bool colours = true);
 
-/// Reads the classes from a file's text; errors name `path`.
+/// Reads the classes from the text of a file. `path`: the name of the file in error messages.
 Classes classesFrom(const std::string& text, const std::string& path, bool colours = true);
 
 /// Returns the classes of camvid, ade20k, cityscapes or pascal-context; nothing for another name. Also

@@ -17,17 +17,17 @@ using Json = nlohmann::json;
 
 constexpr uint64_t kLongestFile = uint64_t{2} << 30;
 constexpr int kDeepest = 16;
-constexpr int kMostValues = 4 << 20;    // limit of values in an entry
-constexpr double kLargestNumber = 1e9;  // limit of a box's numbers
+constexpr int kMostValues = 4 << 20;    // largest number of values in an entry
+constexpr double kLargestNumber = 1e9;  // largest number in a box or polygon
 constexpr double kLargestArea = 1e15;
-constexpr size_t kMostRuns = size_t{1} << 28;  // limit for all masks of a file
-constexpr int kLongestSide = 65535;            // of an image whose masks are read
+constexpr size_t kMostRuns = size_t{1} << 28;  // largest number of runs in all masks of a file
+constexpr int kLongestSide = 65535;            // largest width or height of an image
 
 [[noreturn]] void fail(const std::string& message) {
     CV_Error(cv::Error::StsParseError, message);
 }
 
-/// A parser that passes each entry of a file to `take`, so that only a single entry is in memory as JSON.
+/// Parses a file, and passes each entry to `take`, so that only a single entry is in memory as JSON.
 template <class Take>
 class EntryReader {
 public:
@@ -167,8 +167,8 @@ RunLengths polygonsOf(const Json& list, cv::Size image, const std::string& where
     return runLengthsOf(polygons, image);
 }
 
-/// Reads a mask. Adds the number of the mask's runs to `runs`, and throws above kMostRuns, because a short
-/// polygon may give millions of runs.
+/// Reads a mask. Adds the mask's number of runs to `runs`, and throws if `runs` exceeds kMostRuns, because a
+/// short polygon may give millions of runs.
 RunLengths maskOf(const Json& mask, cv::Size image, const std::string& where, size_t& runs) {
     try {
         if (!mask.is_object() && !mask.is_array())
@@ -244,7 +244,7 @@ CocoTruth readCocoTruth(const std::string& path, bool masks) {
         Json segmentation;
         std::string where;
     };
-    std::vector<Outline> later;  // masks are made later: an image's size may follow its annotations
+    std::vector<Outline> later;  // annotations that come before their image and its size
     const auto take = [&](const std::string& list, const Json& entry, const std::string& where) {
         if (list == "images")
             truth.images[idOf(entry, "id", where)] = {textOf(entry, "file_name"), imageSizeOf(entry, where)};

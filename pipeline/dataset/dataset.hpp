@@ -32,7 +32,7 @@ public:
 
     /// Reads a sample. Throws cv::Exception if a file is damaged, sizes differ or an id has no class.
     Sample at(size_t index) const;
-    /// Reads labels without the image, so does not check that both have the same size.
+    /// Reads the labels without the image, and does not compare the sizes of both.
     cv::Mat labelsAt(size_t index) const;
 
 private:
@@ -46,7 +46,8 @@ private:
 /// Calls readImage(). If the image cannot be read, throws a cv::Exception that names the path.
 cv::Mat imageAt(const std::string& path, int flags);
 
-/// Throws cv::Exception that names the path if a label (CV_8U or CV_16U) is neither a class nor ignored.
+/// Throws a cv::Exception that names `path` if an id in `labels` (CV_8U or CV_16U) is neither a class nor
+/// ignored.
 void checkIds(const cv::Mat& labels, int classes, int ignored, const std::string& path);
 
 }  // namespace mpm::pipeline

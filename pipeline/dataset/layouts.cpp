@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kMostListBytes = 64 << 20;
 
-/// The 19 labelIds of Cityscapes that are measured; all others are ignored.
+/// The 19 label ids of Cityscapes that are measured; all other ids are ignored.
 const std::array<int, 19> kCityscapesIds = {7,  8,  11, 12, 13, 17, 19, 20, 21, 22,
                                             23, 24, 25, 26, 27, 28, 31, 32, 33};
 const std::vector<std::string> kCityscapesNames = {
@@ -26,7 +26,7 @@ const std::vector<std::string> kCityscapesNames = {
     "traffic sign", "vegetation", "terrain",  "sky",        "person", "rider", "car",
     "truck",        "bus",        "train",    "motorcycle", "bicycle"};
 
-/// Returns the files in `folder`, at any depth, whose names end with `ending`, sorted.
+/// Returns the sorted paths of the files in `folder`, at any depth, whose names end with `ending`.
 std::vector<fs::path> filesEnding(const fs::path& folder, const std::string& ending) {
     std::error_code error;
     if (!fs::is_directory(folder, error))
@@ -52,7 +52,7 @@ cv::Mat cityscapesTrainIds(const cv::Mat& labels) {
     return ids;
 }
 
-/// Maps ids 1 to 254 to ids from 0, and ids 0 and 255 to 255 (ignored).
+/// Maps ids 1..254 to 0..253, and ids 0 and 255 to 255 (ignored).
 cv::Mat reduceZero(const cv::Mat& labels) {
     cv::Mat table(1, 256, CV_8U), ids;
     for (int id = 0; id < 256; ++id)

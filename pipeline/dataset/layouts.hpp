@@ -1,4 +1,4 @@
-// Readers of published data sets: images, and labels that are converted to consecutive ids.
+// Reads images and labels of published data sets. Converts labels to consecutive ids.
 #pragma once
 
 #include <string>
@@ -10,20 +10,20 @@ namespace mpm::pipeline {
 
 enum class Layout { CamVid, Ade20k, Cityscapes, PascalContext, Folder };
 
-/// Names: camvid, ade20k, cityscapes, pascal-context, folder. Throws cv::Exception on another name.
+/// `name`: camvid, ade20k, cityscapes, pascal-context or folder. Throws cv::Exception for any other name.
 Layout layoutFrom(const std::string& name);
 
-/// Sizes with which mmsegmentation evaluates a data set.
+/// The sizes that mmsegmentation uses to evaluate a data set, in pixels.
 struct LayoutProtocol {
-    int shortSide = 0;  ///< short side of scaled images; 0: no scaling; -1: that of the model's input
-    int stride = 0;     ///< of the sliding window; 0: the width of the window
+    int shortSide = 0;  ///< short side of scaled images; 0: no scaling; -1: short side of the model's input
+    int stride = 0;     ///< distance between sliding windows; 0: the window's width
 };
 LayoutProtocol protocolOf(Layout layout);
 
 class LabelledSet {
 public:
-    /// Lists a split. `modelClasses` selects a numbering if the layout has several (Pascal Context with 59 or
-    /// 60 classes). Throws cv::Exception if there are no images.
+    /// Lists a split. `modelClasses`: the model's number of classes, which for Pascal Context selects ids for
+    /// 59 or 60 classes. Throws cv::Exception if there are no images.
     LabelledSet(Layout layout, const std::string& root, const std::string& split, int modelClasses);
 
     size_t size() const { return m_entries.size(); }
@@ -46,7 +46,7 @@ private:
 
     Layout m_layout;
     int m_classes = 0, m_ignored = 255;
-    bool m_zeroIsNothing = false;  ///< whether class ids begin at 1, and 0 is ignored
+    bool m_zeroIsNothing = false;  ///< whether ids in the files begin at 1, and 0 is ignored
     std::vector<std::string> m_names;
     std::vector<Entry> m_entries;
 };

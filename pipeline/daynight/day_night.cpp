@@ -108,14 +108,14 @@ Phase DayNight::update(double luminance, std::chrono::system_clock::time_point t
 }
 
 Phase DayNight::byLevel(double level, double low, double high, std::chrono::system_clock::time_point time) {
-    // At the first image, does not wait for `hold`. If the level is between the thresholds, the phase is day.
+    // Decides the first image without waiting for `hold`. A level between the thresholds counts as day.
     if (m_first) return level < low ? Phase::Night : Phase::Day;
     const bool past = m_phase == Phase::Day ? level < low : level > high;
     if (!past) {
         m_leaving = false;
         return m_phase;
     }
-    if (!m_leaving || time < m_since) {  // waits anew if the clock was set back
+    if (!m_leaving || time < m_since) {  // starts the wait again if the clock was set back
         m_leaving = true;
         m_since = time;
     }
@@ -134,8 +134,8 @@ double radians(double degrees) {
 }  // namespace
 
 /// Uses the low-precision solar coordinates of the Astronomical Almanac. Computes the ecliptic longitude from
-/// the days since noon of 2000-01-01, then declination and right ascension, and the hour angle from sidereal
-/// time.
+/// the days since noon of 2000-01-01, then declination and right ascension, then the hour angle from the
+/// sidereal time.
 double sunElevation(std::chrono::system_clock::time_point time, double latitude, double longitude) {
     const double unixSeconds = std::chrono::duration<double>(time.time_since_epoch()).count();
     const double days = unixSeconds / 86400.0 + 2440587.5 - 2451545.0;

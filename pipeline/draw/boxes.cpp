@@ -13,7 +13,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Sizes of lines and text, which grow with the image, because a large image is scaled down on a screen.
+/// Sizes of lines and text. The sizes grow with the image, because a screen shows a large image scaled down.
 struct Measures {
     int line;
     double capital;
@@ -43,13 +43,13 @@ void tint(cv::Mat& image, const DrawnBox& one, double opacity) {
     coloured.copyTo(part, one.mask);
 }
 
-/// Returns black or white, depending on which is easier to read on the colour.
+/// Returns a dark or a light colour for text, depending on which is easier to read on `rgb`.
 cv::Scalar inkOn(const cv::Vec3b& rgb) {
     const double light = .299 * rgb[0] + .587 * rgb[1] + .114 * rgb[2];
     return light > 140 ? cv::Scalar(20, 20, 20) : cv::Scalar(255, 255, 255);
 }
 
-/// Returns the first free place for a label above, inside or below the box; above the box if none is free.
+/// Returns a free place for a label: above the box, else inside, else below; above the box if none is free.
 cv::Rect plateOf(const cv::Rect& box, cv::Size text, const Measures& m, cv::Size image,
                  const std::vector<cv::Rect>& taken) {
     const cv::Size size(text.width + 2 * m.margin, text.height + 2 * m.margin);
@@ -95,7 +95,7 @@ cv::Mat drawBoxes(const cv::Mat& image, const std::vector<DrawnBox>& boxes, doub
     for (auto one = boxes.rbegin(); one != boxes.rend(); ++one)
         if (!one->mask.empty()) tint(drawn, *one, opacity);
     for (auto one = boxes.rbegin(); one != boxes.rend(); ++one) {
-        // Draws a dark outline first, which keeps the coloured line visible on any image.
+        // Draws a wider dark line first, so that the coloured line is visible on any image.
         const cv::Rect box = pixelsOf(one->box);
         cv::rectangle(drawn, box, cv::Scalar(20, 20, 20), m.line + 2, cv::LINE_AA);
         cv::rectangle(drawn, box, bgr(one->colour), m.line, cv::LINE_AA);

@@ -9,10 +9,10 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr int kSamples = 256;                   // approximate number of tokens used of each frame
-constexpr int kFirstRounds = 40, kRounds = 12;  // iterations: from random axes, from previous axes
+constexpr int kSamples = 256;                   // approximate number of sampled tokens of each frame
+constexpr int kFirstRounds = 40, kRounds = 12;  // iterations from random and from previous axes
 constexpr double kOutliers = 0.02;              // share of tokens cut off at each end of an axis
-constexpr double kNoVariance = 1e-9;            // least variance of unit vectors; a black frame has less
+constexpr double kNoVariance = 1e-9;            // least variance of a frame to learn from
 
 /// Scales rows to length 1, because a few tokens of a ViT are many times longer and would dominate.
 cv::Mat unitRows(const cv::Mat& features) {
@@ -46,8 +46,8 @@ void makeOrthonormal(cv::Mat& columns) {
         }
 }
 
-/// Finds the three directions of largest variance by orthogonal iteration. Iterates five columns, because two
-/// more columns speed up the convergence.
+/// Finds the three directions of largest variance by orthogonal iteration. Iterates with five columns,
+/// because two additional columns speed up the convergence.
 cv::Mat principalAxes(const cv::Mat& rows, const cv::Mat& start) {
     const int width = rows.cols, wanted = std::min(3, width), columns = std::min(5, width);
     cv::Mat axes(width, columns, CV_32F);
@@ -64,15 +64,15 @@ cv::Mat principalAxes(const cv::Mat& rows, const cv::Mat& start) {
     return axes * vectors.rowRange(0, wanted).t();
 }
 
-/// Returns the rotation of the axes, within the space that they span, that is nearest to the previous axes,
-/// so that colours change least.
+/// Rotates the axes, within the space that they span, as near as possible to the previous axes. Colours then
+/// change least.
 cv::Mat turnedTo(const cv::Mat& axes, const cv::Mat& before) {
     cv::Mat values, left, right;
     cv::SVD::compute(axes.t() * before, values, left, right);
     return axes * (left * right);
 }
 
-/// Makes the largest weight of each axis positive, so that signs do not depend on rounding.
+/// Makes the largest element of each axis positive, so that the sign of the axis does not depend on rounding.
 void fixSigns(cv::Mat& axes) {
     for (int i = 0; i < axes.cols; ++i) {
         double least = 0, most = 0;

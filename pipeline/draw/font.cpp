@@ -67,7 +67,7 @@ void add(cv::Mat& mask, const FT_Bitmap& bitmap, cv::Point at) {
 struct Font::Face {
     FT_Library library = nullptr;
     FT_Face face = nullptr;
-    double capital = 0;  ///< height of a capital, relative to the size of the font
+    double capital = 0;  ///< height of a capital letter, relative to the font size
     std::mutex mutex;
 
     Face() = default;
@@ -86,8 +86,8 @@ struct Font::Face {
         return capital > 0;
     }
 
-    /// Calls `each` with each glyph and the glyph's x. Returns the x of the line's end. Each x is in 64ths of
-    /// a pixel.
+    /// Calls `each` with each glyph and the glyph's x. Returns the x of the line's end. Every x is in units
+    /// of 1/64 pixel.
     template <typename Each>
     FT_Pos layOut(const std::string& text, double height, Each each) {
         const auto size = static_cast<FT_F26Dot6>(std::lround(64 * std::max(1.0, height / capital)));

@@ -1,4 +1,4 @@
-// Label maps in the colours of classes, drawn alone or over their image.
+// Draws label maps in the colours of classes, alone or over an image.
 #pragma once
 
 #include <string>
@@ -15,15 +15,15 @@ struct OverlayStyle {
     std::vector<bool> hidden;  ///< whether a class is hidden, by id; may be shorter than the list of classes
 };
 
-/// Returns the colours of labels: CV_8UC3, BGR. `labels`: CV_8U or CV_16U; ids past the palette are black.
+/// Returns the labels' colours: CV_8UC3, BGR. `labels`: CV_8U or CV_16U; ids beyond the palette are black.
 cv::Mat colourLabels(const cv::Mat& labels, const Palette& palette);
 
 /// Draws labels over `image` (CV_8UC3). All sizes must be equal. `scores`: CV_32F, 0..1, or empty.
 cv::Mat drawOverlay(const cv::Mat& image, const cv::Mat& labels, const Palette& palette,
                     const OverlayStyle& style = {}, const cv::Mat& scores = {});
 
-/// Covers masked pixels of `image` with lines on black, which differ from the colours of classes. `seen`:
-/// CV_8U of the image's size, 0 for a masked pixel; empty if no pixel is masked.
+/// Covers masked pixels of `image` with grey lines on black, a pattern that no class has.
+/// `seen`: CV_8U of the image's size, 0 for a masked pixel; empty if no pixel is masked.
 void drawMasked(cv::Mat& image, const cv::Mat& seen);
 
 /// Returns the share of the image that each class covers, 0 to 1, for ids below `classes`. `seen`: CV_8U of

@@ -60,7 +60,7 @@ cv::Scalar lineColour(const cv::Vec3b& a, const cv::Vec3b& b) {
     return {mix(2), mix(1), mix(0)};
 }
 
-/// Draws lines between clusters. `all`: whether to draw lines also between two clusters of a single patch.
+/// Draws lines between clusters. `all`: whether to draw lines also between clusters of a single patch each.
 void drawOutlines(cv::Mat& image, const int* map, const std::vector<int>& sizes, cv::Size grid,
                   const Palette& colours, bool all) {
     const int width = std::max(1, image.cols / grid.width / 24);
@@ -158,8 +158,8 @@ Palette clusterColours(const cv::Mat& map, cv::Size grid) {
         for (int other : touching[id])
             if (chosen[other] >= 0) ++used[chosen[other]];
         // Prefers a colour that depends only on the position of the first member, so that the colour stays
-        // the same from frame to frame. The factors 7 and 5 let all twelve colours occur along rows and
-        // columns.
+        // the same from frame to frame. All twelve colours occur along rows and columns, because 7 and 5 have
+        // no common divisor with 12.
         const int start = (i % grid.width * 7 + i / grid.width * 5) % kColours;
         int best = start;
         for (int k = 0; k < kColours; ++k)

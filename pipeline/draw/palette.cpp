@@ -9,9 +9,9 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// A search chose these colours, which differ as much as possible from each other, also for red-green
-/// colour-blind people. The colours also differ from the monitor's light and dark backgrounds. The last six
-/// are muted, for classes that cover large areas. Successive colours differ clearly.
+/// A search chose these colours. They differ as much as possible from each other, also for red-green
+/// colour-blind people, and from the monitor's light and dark backgrounds. Successive colours differ clearly.
+/// The last six colours are muted, for classes that cover large areas.
 enum Colour {
     Blue,
     Orange,
@@ -68,7 +68,7 @@ const Meaning kMeanings[] = {
     {" fence wall fencing railing ", Steel},
 };
 
-/// Returns a colour for an index. Steps of the golden angle keep the hues of many colours apart; three levels
+/// Returns a colour for an index. Steps of the golden angle keep the hues of many colours apart. Three levels
 /// of lightness separate similar hues.
 cv::Vec3b spread(int index) {
     constexpr double kGolden = 0.61803398875;
@@ -82,7 +82,7 @@ cv::Vec3b spread(int index) {
             cv::saturate_cast<uchar>(value[2])};
 }
 
-/// Returns the colour of the first word that has a meaning, or Count if there is none.
+/// Returns the colour of the first word of `name` that is in kMeanings; Count if there is no such word.
 Colour meaningOf(const std::string& name) {
     std::string word;
     for (const char c : name + ' ') {

@@ -21,7 +21,7 @@ Palette namedPalette(const std::vector<std::string>& names);
 /// Returns the colours of `given`. If there are fewer than `count`, adds colours of defaultPalette().
 Palette completePalette(const Palette& given, int count);
 
-/// Returns at least `count` colours: the model's (`given`), or namedPalette() if the model has none.
+/// Returns at least `count` colours: the model's (`given`), or namedPalette() if `given` is empty.
 Palette paletteOf(const Palette& given, const std::vector<std::string>& names, int count);
 
 inline cv::Scalar bgr(const cv::Vec3b& rgb) {

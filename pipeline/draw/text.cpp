@@ -11,7 +11,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr double kBold = 1.3;  // least weight drawn in bold
+constexpr double kBold = 1.3;  // least weight that is drawn in bold
 
 /// OpenCV's Hershey font, used if no font is installed. Small text in this font is jagged, so the text is
 /// drawn larger and scaled down.
@@ -19,7 +19,7 @@ namespace strokes {
 
 constexpr int kFont = cv::FONT_HERSHEY_SIMPLEX;
 constexpr int kOver = 4;           // factor by which text is drawn larger
-constexpr double kCapital = 21.0;  // height of a capital at scale 1
+constexpr double kCapital = 21.0;  // height of a capital letter at font scale 1, in pixels
 
 int width(const TextStyle& style) {
     return std::max(1, static_cast<int>(std::lround(style.height * kOver * 0.115 * style.weight)));

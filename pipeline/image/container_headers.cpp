@@ -1,4 +1,4 @@
-// Reads headers of TIFF and WebP images, which may store the size anywhere in the file.
+// Reads the headers of TIFF and WebP images. A TIFF image may have its size anywhere in the file.
 #include <algorithm>
 
 #include "pipeline/image/header.hpp"
@@ -7,7 +7,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// A reader of a TIFF file's header, in the file's byte order.
+/// Reads the header of a TIFF file, in the file's byte order.
 class Tiff {
 public:
     explicit Tiff(const FileBytes& file) : m_file(file), m_big(file.at(0) == 'M') {}
@@ -47,8 +47,8 @@ private:
         return high << 32 | low;
     }
 
-    /// Converts bits per channel to bytes. If the entry has no room for all values, `value` is the offset of
-    /// the values in the file; then reads the first of these values.
+    /// Returns the bytes of a channel. `value`: the number of bits. If the entry at `at` has no room for the
+    /// numbers of all channels, reads the first number at the offset in the entry instead.
     int bytesOf(std::uint64_t at, bool large, std::int64_t value) const {
         const std::uint64_t count = large ? wide(at + 4) : number(at + 4, 4);
         if (count > (large ? 4U : 2U)) {

@@ -26,7 +26,7 @@ std::optional<ImageHeader> bmp(const FileBytes& file) {
                        1};
 }
 
-/// A reader of decimal numbers that are separated by blanks and comments.
+/// Reads decimal numbers that are separated by blanks and comments.
 class Digits {
 public:
     Digits(const FileBytes& file, std::size_t at) : m_file(file), m_at(at) {}

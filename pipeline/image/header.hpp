@@ -1,4 +1,4 @@
-// The size of an image, read from the bytes of the file without decoding.
+// Reads the size of an image from the bytes of the file, without decoding.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace mpm::pipeline {
 
-/// Bytes of a file, owned by the caller; reading past the end gives zeros.
+/// The bytes of a file, which the caller owns. Reading past the end gives zeros.
 struct FileBytes {
     const unsigned char* data = nullptr;
     std::size_t size = 0;
@@ -35,17 +35,17 @@ std::optional<ImageHeader> containerHeader(const FileBytes& file);
 
 struct JpegSegments {
     ImageHeader header;
-    bool ends = false;        ///< whether there is an end marker, perhaps before other bytes
-    bool arithmetic = false;  ///< arithmetic coding: a block may take less than a bit
+    bool ends = false;        ///< whether there is an end marker; other bytes may follow it
+    bool arithmetic = false;  ///< whether the coding is arithmetic: a block may take less than a bit
     int scans = 0;
 };
 
 /// Reads the segments of a JPEG file. Returns nothing if there is no frame header.
 std::optional<JpegSegments> jpegSegments(const FileBytes& file);
 
-/// Whether the file ends in the middle of the image. Callers must check this, because libjpeg fills the
-/// missing part with grey and reports no error. Returns false if only the end marker is missing. May decode
-/// the image at an eighth of the size.
+/// Returns whether the file ends in the middle of the image; false if only the end marker is missing. Callers
+/// must check this, because libjpeg fills a missing part with grey and reports no error. May decode the image
+/// at an eighth of the size.
 bool isCutOffJpeg(const FileBytes& file, const JpegSegments& segments);
 
 }  // namespace mpm::pipeline

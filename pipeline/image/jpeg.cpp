@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned char kMark = 0xff, kEndMark = 0xd9, kScanMark = 0xda;
 
-/// Whether a marker has no length after it: a restart, a filler, or the zero that follows 0xff in a scan.
+/// Returns whether a marker has no length field, such as a restart, or the zero that follows 0xff in a scan.
 bool standsAlone(unsigned char kind) {
     return kind == 0 || kind == 1 || kind == kMark || (kind >= 0xd0 && kind <= 0xd8);
 }
@@ -25,7 +25,7 @@ bool isFrame(unsigned char kind) {
     return kind >= 0xc0 && kind <= 0xcf && kind != 0xc4 && kind != 0xc8 && kind != 0xcc;
 }
 
-/// A libjpeg decoder of bytes in memory, which prints no messages and adds an end marker. Errors use
+/// A libjpeg decoder of bytes in memory. Prints no messages, and adds an end marker. Errors call
 /// longjmp(), so no member may have a destructor.
 struct Decoder {
     jpeg_decompress_struct jpeg{};
@@ -60,7 +60,7 @@ void skip(j_decompress_ptr jpeg, long count) {
     jpeg->src->bytes_in_buffer -= step;
 }
 
-/// Whether blocks are missing. Decodes all blocks at an eighth of the size, which is the cheapest check.
+/// Returns whether blocks are missing. Decodes all blocks at an eighth of the size, to save time.
 bool lacksBits(Decoder& decoder, const FileBytes& file, std::vector<JSAMPLE>& row) {
     jpeg_decompress_struct& jpeg = decoder.jpeg;
     jpeg.err = jpeg_std_error(&decoder.errors);

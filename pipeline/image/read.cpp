@@ -18,8 +18,8 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr int kMostScans = 100;      // progressive images usually have ten
-constexpr int kMostDeflated = 1032;  // largest ratio of compression in a PNG
+constexpr int kMostScans = 100;      // limit for an image; progressive images usually have ten
+constexpr int kMostDeflated = 1032;  // largest compression ratio of a PNG
 constexpr const char* kUnknown =
     "not an image that can be read (missing, damaged, or no JPEG, PNG, PNM, BMP, TIFF or WebP)";
 constexpr const char* kCutOff = "damaged, the image is cut off before its end";
@@ -42,7 +42,7 @@ bool checkJpeg(const FileBytes& file) {
 }
 
 void checkPng(const FileBytes& file, const ImageHeader& header) {
-    const int samples = file.at(25) == 3 ? 1 : header.channels;  // a pixel with a palette has a single sample
+    const int samples = file.at(25) == 3 ? 1 : header.channels;  // with a palette, a pixel has one sample
     const std::int64_t bits = std::int64_t{samples} * file.at(24);
     std::int64_t raw = 0;
     if (!productFits(raw, header.width, header.height, bits) ||
@@ -98,7 +98,7 @@ cv::Mat decodeImage(const FileBytes& file, int flags) {
     checkImageSize(header->width, header->height, bytesOfPixel(*header, flags));
     if (header->format == ImageFormat::Png) checkPng(file, *header);
     if (header->format == ImageFormat::Jpeg && checkJpeg(file)) {
-        // Adds an end marker, because the decoder would print a warning without it.
+        // Adds an end marker, because without an end marker the decoder prints a warning.
         std::vector<unsigned char> ended(file.data, file.data + file.size);
         ended.insert(ended.end(), {0xff, 0xd9});
         return decoded({ended.data(), ended.size()}, flags);

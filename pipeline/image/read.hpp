@@ -1,4 +1,4 @@
-// Readers for images of unknown origin.
+// Reads images of unknown origin.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace mpm::pipeline {
 
-/// Enough for 100 million pixels in any format, and for 350 million in most formats.
+/// The default memory limit. Allows 100 million pixels in any format, and 350 million in most formats.
 inline constexpr std::int64_t kDefaultImageBytes = std::int64_t{2} << 30;
 
-/// Sets the memory limit for an image or a frame in this process, as the option --max-memory does.
+/// Sets the memory limit for each image or frame in this process; 0: the default. Used for --max-memory.
 void setMaxImageBytes(std::int64_t bytes);
 std::int64_t maxImageBytes();
 

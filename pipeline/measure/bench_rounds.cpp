@@ -15,7 +15,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Returns, for each stage, the largest number of tokens that an image has after the stage.
+/// Returns the largest number of tokens that an image has after each stage.
 std::vector<int> longestOf(const mpm::Report& report) {
     std::vector<int> longest(report.images.front().stages.size(), 0);
     for (const mpm::ImageReport& image : report.images)
@@ -30,7 +30,7 @@ bool ragged(const mpm::Report& report) {
     });
 }
 
-/// Returns a map of `tokens` tokens to `clusters` clusters of neighbours, of sizes as equal as possible.
+/// Returns a map of tokens to clusters of consecutive tokens. The sizes of clusters are as equal as possible.
 cv::Mat evenMap(int tokens, int clusters) {
     cv::Mat map(1, tokens, CV_32S);
     for (int i = 0; i < tokens; ++i)
@@ -125,7 +125,7 @@ void BenchRounds::measureParts(BenchRow& row, Network& network, double ms) {
         known = m_parts.emplace(&network, LayerParts(network.net(), network.outputLayer())).first;
     const std::vector<double> times = known->second.times(network.net());
     const double inside = std::accumulate(times.begin(), times.end(), 0.0);
-    if (times.empty() || inside > ms) return;  // OpenCV gave times of another forward
+    if (times.empty() || inside > ms) return;  // no times, or times of another forward
     if (row.parts.empty()) {
         for (const std::string& name : known->second.names())
             row.parts.push_back({name, {}});
@@ -149,9 +149,9 @@ void BenchRounds::count(BenchRow& row, const mpm::Report& report) {
     }
 }
 
-/// Runs the batch once more as if padded: every image gets as many rows as the image with the most rows. Uses
-/// even maps with these counts, because the time does not depend on which tokens merge. A run with even maps
-/// does not search for pairs, so this function adds the merging time of `packed`.
+/// Runs the batch once more as if padded: after each stage, every image has as many rows as the image with
+/// the most rows. Uses evenMap(), because the time does not depend on which tokens merge. The run then does
+/// not search for pairs, so this function adds the merging time of `packed`.
 void BenchRounds::measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::Report& packed) {
     const std::vector<int> longest = longestOf(packed);
     if (row.batch < 2 || longest.empty() || !ragged(packed)) return;
@@ -173,8 +173,8 @@ void BenchRounds::measurePadded(BenchRow& row, const cv::Mat& blob, const mpm::R
     row.paddedShare.push_back(row.batch * std::accumulate(all.begin(), all.end(), 0.0) / rows);
 }
 
-/// Runs every method on a batch of images. If a method reuses, the images are frames of a clip; then this
-/// function also compares the labels of each method with the labels of the method that keeps all tokens.
+/// Runs every method on a batch of images. If a method reuses, the images are frames of a clip, and this
+/// function also compares the labels of each method with the labels of the method "none".
 void BenchRounds::measureRound(const cv::Mat& blob, int batch, bool keep) {
     const bool clip =
         std::any_of(m_rows.begin(), m_rows.end(), [](const BenchRow& row) { return row.method.reuses(); });

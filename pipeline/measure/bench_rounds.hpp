@@ -34,14 +34,14 @@ struct BenchRow {
     Precision precision = Precision::F32;
     TokenMeans tokens;
     std::vector<double> forwards, encoders, merges, restores;  ///< by round
-    /// All parts of the network, and the time outside of layers; empty if the engine does not measure layers.
+    /// All parts of the network, and the time outside of layers; empty if OpenCV's engine measures no layers.
     std::vector<PartTimes> parts;
     std::vector<double> operations, kept;  ///< by image
     std::vector<double> blockOperations;   ///< by block, summed over images
     ReuseCounts reuse;
     std::vector<double> agreement;    ///< share of pixels with the same label as without merging, by frame
     std::vector<double> padded;       ///< ms per image with padding, by round; only if token counts differ
-    std::vector<double> paddedShare;  ///< rows with padding / rows without; for the same rounds
+    std::vector<double> paddedShare;  ///< number of rows with padding / without; for the same rounds
 
     double ms(double share) const { return quantile(forwards, share); }
     double meanMs() const { return mean(forwards); }
@@ -61,7 +61,7 @@ struct BenchRow {
 /// because the work differs from frame to frame; else compares medians.
 double speedOf(const BenchRow& row, const BenchRow& base);
 
-/// Returns the row of all tokens ("none") at the batch size of `row`; null if not measured.
+/// Returns the row of the method "none" at the batch size of `row`; null if there is no such row.
 const BenchRow* baseOf(const std::vector<BenchRow>& rows, const BenchRow& row);
 
 /// The networks of a benchmark. Each batch size has a separate network, because OpenCV reallocates buffers if
@@ -86,7 +86,7 @@ public:
                 const std::vector<Method>& methods);
 
     /// Runs the rounds. Each round runs each method at each batch size once, on the same images. Throws
-    /// MeasureError if stopped.
+    /// MeasureError if `watcher` stops the run.
     void run(const std::vector<cv::Mat>& images, int warmUp, int rounds, const Watcher& watcher = {});
 
     const std::vector<BenchRow>& rows() const { return m_rows; }

@@ -21,7 +21,7 @@ struct Contents {
 
 using Kind = MeasureError::Kind;
 
-constexpr std::size_t kLongestLine = 64 << 20;  // counts of a group of large images with many classes
+constexpr std::size_t kLongestLine = 64 << 20;  // enough for a group of large images with many classes
 
 [[noreturn]] void damaged(const std::string& path, size_t line) {
     throw MeasureError(Kind::Input, path + ": line " + std::to_string(line) +
@@ -71,8 +71,8 @@ Contents contentsOf(const std::string& path, const CountsFormat& format) {
     }
     // Reports a read error. Without this check, the caller would cut off all lines after the error.
     if (file.failed()) throw MeasureError(Kind::Failed, path + ": cannot be read to its end; check the disk");
-    // If no line is complete, the caller empties the file. But a file that does not begin like a file of
-    // counts is probably another file of the user, so this check rejects such a file.
+    // If no line is complete, the caller empties the file. So this check rejects a file that does not begin
+    // like a file of counts: such a file is probably another file of the user.
     const std::string ours = beginning(format.key);
     const size_t common = std::min(ours.size(), line.size());
     if (number == 0 && line.compare(0, common, ours, 0, common) != 0) damaged(path, 1);

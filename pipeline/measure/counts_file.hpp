@@ -14,7 +14,7 @@
 
 namespace mpm::pipeline {
 
-/// The functions that read the lines of a file of counts. If a line is damaged, they throw
+/// Functions that read the lines of a file of counts. If a line is damaged, the functions throw
 /// nlohmann::json::exception or cv::Exception.
 struct CountsFormat {
     const char* key;  ///< the first key of the head
@@ -39,7 +39,7 @@ private:
     Clock::time_point m_synced = Clock::now();
 };
 
-/// Whether the file begins with the key.
+/// Returns whether the file begins with the key, as a file of counts does.
 bool areCounts(const std::string& path, const char* key);
 
 /// Joins all shards of an evaluation: passes their lines to `format`, and returns the head of the joined
@@ -47,7 +47,7 @@ bool areCounts(const std::string& path, const char* key);
 /// if the shards belong to different evaluations.
 Json joinShards(const std::vector<std::string>& paths, const CountsFormat& format);
 
-/// Returns functions that read each line as a group of images, in the order of the file.
+/// Returns a format that stores the head and the groups of a file in `counts`.
 CountsFormat groupsInto(EvalCounts& counts);
 EvalCounts joinCounts(const std::vector<std::string>& paths);  ///< like joinShards()
 

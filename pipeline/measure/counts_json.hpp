@@ -9,16 +9,16 @@ namespace mpm::pipeline {
 
 using Json = nlohmann::ordered_json;
 
-/// Returns a number, or null if it is not finite, because JSON has neither NaN nor infinity.
+/// Returns `value`, or null if `value` is not finite, because JSON has neither NaN nor infinity.
 Json finite(double value);
 
 /// Returns the shares of reuse; null if no forward ran with reuse.
 Json reuseJson(const ReuseCounts& reuse);
 
-/// Returns mean and worst agreement; null without frames.
+/// Returns mean and worst agreement; null if there are no frames.
 Json agreementJson(const std::vector<double>& agreement);
 
-/// FieldWriter and FieldReader have the same functions. So a single template, with a list of members, can
+/// FieldWriter and FieldReader have the same functions, so that a single template with a list of members can
 /// both write and read the members.
 struct FieldWriter {
     Json& json;
@@ -44,8 +44,8 @@ struct FieldReader {
 /// Returns a line of a counts file, with a line break.
 std::string lineOf(const Json& json);
 
-/// Returns the key of the first entry that differs; empty if both heads belong to the same evaluation.
-/// `shardToo`: whether to compare also the entry "shard".
+/// Returns the key of the first entry that differs between two heads; empty if both heads belong to the same
+/// evaluation. Does not compare entries about the machine. `shardToo`: whether to compare the entry "shard".
 std::string difference(const Json& one, const Json& other, bool shardToo);
 
 void to_json(Json& json, const Shard& shard);

@@ -20,7 +20,7 @@ namespace mpm::pipeline {
 struct ImageCounts {
     SplitCells classes;
     ObjectCounts objects;
-    std::vector<std::vector<int>> windows;  ///< image tokens that each block computes, by window
+    std::vector<std::vector<int>> windows;  ///< [window][block]: computed image tokens
     int kept = 0;                           ///< image tokens after the last merge, summed over the windows
     double operations = 0;
     std::vector<DistanceCounts> joins;  ///< by stage
@@ -38,16 +38,16 @@ struct GroupRow {
     std::vector<ImageCounts> images;
 };
 
-/// Images that are read, written and assigned to a shard together.
+/// The counts of images that are read together and belong to the same shard.
 struct Group {
     size_t index = 0;
     std::vector<std::string> names, leftOut;
     std::vector<GroupRow> rows;  ///< by setting
 };
 
-/// The names of a setting in reports.
+/// The names of a setting in reports, such as "tome", "tome:r=13" and "f32".
 struct SettingHead {
-    std::string method, parameters, precision;  ///< "tome", "tome:r=13", "f32"
+    std::string method, parameters, precision;
     int batch = 1;
     std::optional<std::vector<double>> night;  ///< luminance, photons, deviation
 };
@@ -64,7 +64,7 @@ struct EvalHead {
     std::vector<std::string> classes;  ///< names; empty if the data set has none
     int classCount = 0, ignored = 255;
     int bandRadius = 0;         ///< half the width of the band along boundaries, in label pixels
-    std::vector<int> schedule;  ///< the schedule of methods that do not name a schedule
+    std::vector<int> schedule;  ///< of methods that do not name a schedule
     std::vector<SettingHead> settings;
 };
 

@@ -10,7 +10,7 @@
 
 namespace mpm::pipeline {
 
-/// A part of an evaluation: number `index` (from 1) of `count` parts.
+/// Part number `index` (from 1) of the `count` parts of an evaluation.
 struct Shard {
     int index = 1, count = 1;
 
@@ -24,13 +24,13 @@ struct EvalRequest {
     std::vector<Precision> precisions{Precision::F32};
     std::vector<int> batches{1};
     std::vector<street::NightParameters> nights;
-    bool paired = false;  ///< whether to measure by day too, if there are nights
+    bool paired = false;  ///< whether to measure also by day, if there are nights
     int limit = 0;        ///< largest number of images; 0: all
     std::optional<Shard> shard;
     std::string countsFile;  ///< written during the run, and continued if it exists; empty: none
 };
 
-/// A combination to measure, which gives a row of the result.
+/// A combination of options that is measured. Each setting gives a row of the result.
 struct Setting {
     Method method;
     Precision precision = Precision::F32;
@@ -38,16 +38,16 @@ struct Setting {
     std::optional<street::NightParameters> night;
 };
 
-/// Whether the method is a sweep over schedules of `mpm`: "singles" for each block alone, "pairs" for each
-/// combination of two blocks.
+/// Returns whether the method is a sweep over schedules of `mpm`: "singles" has a schedule for each block,
+/// "pairs" for each combination of two blocks.
 bool isSweep(const Method& method);
 
 /// Replaces each sweep by the methods of the sweep. If `methods` is empty, returns the model's method.
 /// `blocks`: number of the encoder's blocks.
 std::vector<Method> expanded(const std::vector<Method>& methods, int blocks);
 
-/// Returns all combinations of methods, precisions, batches, day and nights. `blocks`: number of blocks, for
-/// sweeps.
+/// Returns all combinations of methods, precisions, batches, day and nights. `blocks`: number of the
+/// encoder's blocks.
 std::vector<Setting> settingsOf(const EvalRequest& request, int blocks);
 
 }  // namespace mpm::pipeline

@@ -41,7 +41,7 @@ void addImage(EvalRow& row, const ImageCounts& image) {
     if (std::isfinite(image.agreement)) row.agreement.push_back(image.agreement);
 }
 
-/// Milliseconds per image, by group.
+/// Milliseconds per image, by group, and the number of windows in all groups.
 struct ImageTimes {
     std::vector<double> network, encoder, merge, restore;
     double windows = 0;
@@ -154,7 +154,7 @@ std::vector<Family> familiesOf(const EvalSummary& summary) {
         auto at = std::find_if(families.begin(), families.end(),
                                [&](const Family& f) { return f.name == pair.day->method; });
         if (at == families.end()) at = families.insert(families.end(), {pair.day->method, {}, {}});
-        if (std::find(at->day.begin(), at->day.end(), pair.day) != at->day.end()) continue;  // has a night
+        if (std::find(at->day.begin(), at->day.end(), pair.day) != at->day.end()) continue;  // a later night
         at->day.push_back(pair.day);
         at->night.push_back(pair.night);
     }
@@ -198,7 +198,7 @@ namespace {
 
 PublishedFigures figuresFrom(const std::string& line) {
     std::istringstream cells(line);
-    // Uses the classic locale, because numbers have decimal points. Splits at commas: no field has quotes.
+    // Uses the classic locale, because numbers have decimal points. Splits at commas: fields have no quotes.
     cells.imbue(std::locale::classic());
     PublishedFigures figures;
     char comma = 0;

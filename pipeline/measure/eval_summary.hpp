@@ -13,7 +13,7 @@ namespace mpm::pipeline {
 struct EvalRow {
     EvalRow(int classCount, int ignored) : classes(classCount, ignored), whole(classCount, ignored) {}
 
-    std::string method, text, device, precision;  ///< "tome", "tome:r=13"
+    std::string method, text, device, precision;  ///< method, text: such as "tome", "tome:r=13"
     int batch = 1;
     std::optional<std::vector<double>> night;
     std::vector<int> schedule;
@@ -21,7 +21,7 @@ struct EvalRow {
     Confusion whole;
     ObjectCounts objects;
     std::vector<DistanceCounts> joins;
-    std::vector<double> tokens;  ///< mean number in each block, over windows
+    std::vector<double> tokens;  ///< mean number that each block computes, over windows
     std::vector<double> operations, entering, kept, imageMiou, imageAacc;  ///< per image
     std::vector<double> groupImages, groupMs;                              ///< per group
     double ms = 0, encoderMs = 0, mergeMs = 0, restoreMs = 0;              ///< per image, medians over groups
@@ -34,13 +34,13 @@ struct EvalRow {
     double gflops() const { return mean(operations) / 1e9; }
     double gflopsDeviation() const { return deviation(operations) / 1e9; }
     double tokensKept() const { return mean(kept); }  ///< after the last merge, mean over images
-    Rate imagesPerSecond() const { return rateOf(groupImages, groupMs); }  ///< the error is over groups
+    Rate imagesPerSecond() const { return rateOf(groupImages, groupMs); }  ///< with the error over groups
 };
 
 struct EvalSummary {
     explicit EvalSummary(const EvalCounts& counts);
 
-    /// Returns the row of all tokens with the same night, precision and batch; null if there is no such row.
+    /// Returns the row of "none" with the same night, precision and batch; null if there is no such row.
     const EvalRow* baseOf(const EvalRow& row) const;
     double loss(const EvalRow& row) const;  ///< of mIoU, compared with baseOf(row); NaN if there is no base
 
@@ -59,19 +59,19 @@ struct DayNightPair {
 };
 std::vector<DayNightPair> pairsOf(const EvalSummary& summary);
 
-/// The result of tuning a family of methods (mpm, tome, ...). Tuning chooses the setting with the fewest
-/// operations among those whose loss of mIoU is within the budget.
+/// The result of tuning a method (mpm, tome, ...). Of the settings whose loss of mIoU is within the budget,
+/// tuning chooses the setting with the fewest operations.
 struct Tuned {
     const EvalRow* day;    ///< the chosen setting
     const EvalRow* night;  ///< the same setting by night
     const EvalRow* best;   ///< the setting that tuning by night chooses
 };
 
-constexpr double kTuningBudget = 0.005;  ///< mIoU, 0 to 1
+constexpr double kTuningBudget = 0.005;  ///< accepted loss of mIoU, 0 to 1
 
-/// Tunes each family that was measured by day and by night; if there are several nights, uses the first. If
-/// all settings of a family exceed the budget, chooses the setting that loses least. Returns nothing if no
-/// family has several settings.
+/// Tunes each method that was measured by day and by night; if there are several nights, uses the first. If
+/// all settings of a method exceed the budget, chooses the setting that loses least. Returns nothing if no
+/// method has several settings.
 std::vector<Tuned> tunedByDay(const EvalSummary& summary, double budget = kTuningBudget);
 
 struct PublishedFigures {

@@ -24,7 +24,7 @@ class EvalNetworks {
 public:
     using Open = std::function<Network(Precision)>;
 
-    /// `open` must open the model. any() returns any network, to read properties that all networks share.
+    /// `open` must open the model. any() returns one of the networks, for properties that all networks share.
     EvalNetworks(Open open, const EvalRequest& request);
 
     Network& of(const Setting& setting);
@@ -45,9 +45,9 @@ public:
         std::function<bool(const Setting&, const std::string& name)> has;  ///< whether the labels exist
     };
 
-    /// `networks` must outlive this object. Throws MeasureError if model and data set do not match, the data
-    /// set cannot be used, the encoder rejects a method, or a method that reuses is combined with batches or
-    /// shards.
+    /// `networks` must outlive this object. Throws MeasureError if model and data set do not match, if the
+    /// data set cannot be used, or if the encoder rejects a method. Also throws if a method that reuses is
+    /// combined with batches or shards.
     Evaluation(const EvalRequest& request, EvalNetworks& networks, const ModelCost& cost,
                const std::string& modelSha256);
 
@@ -67,8 +67,8 @@ private:
     std::vector<size_t> missingGroups(const std::vector<Group>& done) const;
     Group measure(size_t index, const Watcher& watcher, const LabelsSink& labels);
     std::vector<Sample> read(Group& group, const Watcher& watcher) const;
-    /// If the method shares tokens by the policy Random or Oracle, returns a function that gives the scores
-    /// of this policy to the network. Otherwise, returns an empty function.
+    /// Returns a function that gives scores to the network, if the method shares tokens by the policy Random
+    /// or Oracle. Otherwise, returns an empty function.
     ProtocolSegmenter::Prepare givenScores(const Setting& setting, const std::vector<Sample>& samples);
     GroupRow measure(size_t setting, const std::vector<Sample>& samples, std::vector<cv::Mat>& labels);
     void compareWithAllTokens(Group& group, const std::vector<std::vector<cv::Mat>>& labels) const;

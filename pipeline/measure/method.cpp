@@ -79,7 +79,7 @@ std::optional<std::vector<int>> blocksFrom(const std::string& text, char separat
 std::vector<Method> methodsFrom(const std::string& text) {
     std::vector<Method> methods;
     for (const std::string& entry : entriesOf(text)) {
-        // An entry KEY=VALUE without a name is a parameter of the previous method:
+        // An entry KEY=VALUE without a name is a parameter of the previous method, as in
         // tome:r=13,schedule=falling.
         const size_t equals = entry.find('=');
         const bool parameter = equals != std::string::npos && equals < entry.find(':');
@@ -150,7 +150,7 @@ void applyMethod(Network& network, const Method& method, const OwnMerging& own) 
                                          : std::nullopt);
         const std::vector<int> usual = mpm::usualBlocks(reducer, encoder.blocks());
         std::vector<int> blocks = method.isOwn() || usual.empty() ? own.blocks : usual;
-        // ToMe and ALGM merge at their own blocks, but only if the schedule is not empty. So sets any block.
+        // ToMe and ALGM ignore the blocks of the schedule, but merge only if the schedule has a block.
         if (blocks.empty() && !method.isOwn() && mpm::ignoresSchedule(reducer)) blocks = {0};
         encoder.setSchedule(method.blocks.value_or(blocks));
     } catch (const cv::Exception& error) {

@@ -18,16 +18,16 @@ struct OwnMerging {
 OwnMerging ownMergingOf(const Network& network);
 
 struct Method {
-    std::string name;  ///< "none", "reuse", "cts", or an argument of Encoder::setMethod: "tome:r=13"
+    std::string name;  ///< "none", "reuse", "cts", or an argument of Encoder::setMethod, such as "tome:r=13"
     std::optional<std::vector<int>>
         blocks;        ///< {2, 5} for "mpm:2+5"; absent: the method's usual blocks or the model's schedule
-    std::string text;  ///< as the user wrote it: "mpm:2+5"; in() replaces "mpm", for example by "gentle"
+    std::string text;  ///< what the user wrote: "mpm:2+5"; in() replaces "mpm", for example by "gentle"
 
-    /// Whether the method is reuse over time with the model's reducer: "reuse" or "reuse:refresh=60".
+    /// Returns whether the method is reuse with the model's reducer: "reuse" or "reuse:refresh=60".
     bool reuses() const { return shortName() == "reuse"; }
-    /// Whether the method is token sharing (CTS), with any policy (see ShareMethod).
+    /// Returns whether the method is token sharing (CTS), with any policy (see ShareMethod).
     bool shares() const { return shortName() == "cts"; }
-    /// Whether the method uses the merging of the model file: "mpm" without blocks and parameters, or reuse.
+    /// Returns whether the method merges as in the model file: "mpm" without blocks and parameters, or reuse.
     bool isOwn() const { return reuses() || (name == "mpm" && !blocks); }
     /// Returns the argument of Encoder::setMethod.
     std::string reducer(const OwnMerging& own) const {
@@ -38,12 +38,12 @@ struct Method {
     std::string shortName() const { return name.substr(0, name.find(':')); }
 };
 
-/// Parses a list of methods, of which each may have parameters. "none,mpm:2+5,tome:r=13,schedule=falling" has
-/// three methods. Throws MeasureError. checkMethods() checks the parameters.
+/// Parses a list of methods, which may have parameters: "none,mpm:2+5,tome:r=13,schedule=falling" has three
+/// methods. Throws MeasureError. Does not check the parameters; checkMethods() does.
 std::vector<Method> methodsFrom(const std::string& text);
 
-/// Gives `values` ("on", "refresh=60") to methods that reuse and have no values. If no method reuses, adds a
-/// method that reuses.
+/// Gives `values` ("on" or "refresh=60") to methods that reuse and have no values. If no method reuses, adds
+/// a method that reuses, with `values`.
 std::vector<Method> withReuse(std::vector<Method> methods, const std::string& values);
 
 /// Returns the method that merges mutual pairs before these blocks, such as "mpm:2+5".
@@ -60,7 +60,7 @@ void applyMethod(Network& network, const Method& method, const OwnMerging& own);
 /// Parses increasing block numbers, such as "2,5"; returns nothing for other text.
 std::optional<std::vector<int>> blocksFrom(const std::string& text, char separator = ',');
 
-/// Parameters of token sharing: "cts", "cts:shared=120" or "cts:shared=120,policy=random".
+/// Parameters of token sharing ("cts:shared=120,policy=random"). A superpatch is a square of four patches.
 struct ShareMethod {
     enum class Policy { Learned, Random, Oracle };
 
@@ -71,12 +71,11 @@ struct ShareMethod {
 /// Throws MeasureError if a parameter does not exist.
 ShareMethod shareMethodOf(const Method& method);
 
-/// Sets the number of superpatches of `network` that become one token each; 0 if the method is not token
-/// sharing. Throws MeasureError if the method is token sharing, but the model has no policy or too few
-/// superpatches.
+/// Sets how many superpatches of `network` become one token each: none if the method is not token sharing.
+/// Throws MeasureError if the method is token sharing, but the model has no policy or too few superpatches.
 void applySharing(Network& network, const Method& method);
 
-/// Returns random scores of superpatches (CV_32F of the size `grid`).
+/// Returns random scores of superpatches, 0 to 1 (CV_32F of the size `grid`).
 cv::Mat randomScores(cv::Size grid, std::uint64_t seed);
 
 /// Returns scores from the true labels (CV_8U or CV_16U): the share of the most frequent label in each

@@ -22,7 +22,7 @@ ReuseCounts& ReuseCounts::operator+=(const ReuseCounts& other) {
 
 double shareOfEqual(const cv::Mat& labels, const cv::Mat& others) {
     cv::Mat a = labels, b = others, same;
-    if (a.type() != b.type()) {  // either image has ids above 255
+    if (a.type() != b.type()) {  // one image is CV_8U, the other CV_16U
         labels.convertTo(a, CV_16U);
         others.convertTo(b, CV_16U);
     }

@@ -15,7 +15,7 @@ struct ReuseCounts {
 
     void add(const mpm::ReuseReport& report);
     ReuseCounts& operator+=(const ReuseCounts& other);
-    /// Means over all forwards: share of computed tokens, share of full and of suspended forwards.
+    /// The mean share of computed tokens, and the shares of full and of suspended forwards.
     double meanRecomputed() const { return recomputed / forwards; }
     double fullShare() const { return static_cast<double>(full) / forwards; }
     double suspendedShare() const { return static_cast<double>(suspended) / forwards; }
@@ -26,11 +26,11 @@ double shareOfEqual(const cv::Mat& labels, const cv::Mat& others);
 
 class TokenMeans {
 public:
-    /// `mapGiven`: whether the first stage is an input map of the encoder, not a merge of the schedule.
+    /// `mapGiven`: whether the first stage is a map from the model's input, not a merge of the schedule.
     void add(const mpm::ImageReport& report, bool mapGiven);
-    void add(const std::vector<int>& tokens);  ///< tokens that each block computes
+    void add(const std::vector<int>& tokens);  ///< number of tokens that each block computes
     std::vector<double> means() const;
-    std::vector<int> schedule() const { return m_schedule; }  ///< blocks of the first image's stages
+    std::vector<int> schedule() const { return m_schedule; }  ///< of the first image
 
 private:
     std::vector<double> m_sums;  ///< whole numbers, so the order of the images does not matter

@@ -1,4 +1,4 @@
-// The functions that a long measurement calls to report progress, and to ask whether it should stop.
+// Functions that a long measurement calls to report progress, and to ask whether to stop.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace mpm::pipeline {
 
-/// The caller may leave functions empty.
+/// Each function may be empty.
 struct Watcher {
     std::function<void(std::int64_t done, std::int64_t total)> progress;
     std::function<bool()> stopRequested;

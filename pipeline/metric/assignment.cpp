@@ -8,8 +8,8 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Finds the cheapest assignment. Assigns rows one after another, each along the cheapest path of
-/// reassignments (Jonker and Volgenant; Crouse). The number of columns must be at least the number of rows.
+/// Assigns rows to columns at the least cost: one row after another, along the cheapest path of reassignments
+/// (Jonker and Volgenant; Crouse). There must be at least as many columns as rows.
 class Paths {
 public:
     explicit Paths(const cv::Mat_<double>& costs)

@@ -66,8 +66,8 @@ public:
     }
 
 private:
-    /// Returns the object with the largest overlap; if several are equal, the last in m_order. Returns an
-    /// ignored object only if no other object reaches the threshold.
+    /// Returns the true object with the largest overlap; if several are equal, the last in m_order. Returns
+    /// an ignored object only if no other object reaches the threshold.
     int bestFor(int detection, double threshold, const std::vector<bool>& taken) const {
         int best = -1;
         double least = std::min(threshold, 1 - 1e-10);
@@ -86,10 +86,10 @@ private:
     const cv::Mat_<double>& m_overlaps;
     const int m_range;
     std::vector<bool> m_ignored;
-    std::vector<int> m_order;  ///< indices of the truth, ignored objects last
+    std::vector<int> m_order;  ///< indices of true objects, ignored objects last
 };
 
-/// A detection in the ranking of a category.
+/// A detection of a category, for sorting by score.
 struct Ranked {
     double score;
     uint64_t matched, ignored;

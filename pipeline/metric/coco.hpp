@@ -11,13 +11,13 @@
 
 namespace mpm::pipeline {
 
-/// A mask as lengths of runs, which are outside and inside the object in turn, column by column from top to
-/// bottom. The lengths add up to the number of pixels.
+/// A mask as lengths of runs, column by column from top to bottom. The first run is outside the object, the
+/// second inside, the third outside, and so on. The lengths add up to the number of pixels.
 struct RunLengths {
     cv::Size size;
     std::vector<uint32_t> runs;
 
-    int64_t area() const;  ///< pixels inside
+    int64_t area() const;  ///< number of pixels inside the object
     cv::Rect box() const;  ///< bounding box of the pixels inside; empty if there are none
     cv::Mat mask() const;  ///< CV_8U, 1 inside
 };
@@ -32,7 +32,7 @@ RunLengths runLengths(const cv::Mat& mask);
 RunLengths runLengthsFrom(cv::Size size, const std::string& text);
 std::string runLengthsText(const RunLengths& mask);
 
-/// Returns the union of polygons, each a list x, y, x, y, ... Gives the same pixels as COCO's code, which
+/// Returns the union of polygons, which are lists x, y, x, y, ... Gives the same pixels as COCO's code, which
 /// rounds outlines to fifths of a pixel. If a polygon has an odd number of values, ignores the last value.
 /// @throws cv::Exception if a number is larger than 10^7, or if the outlines cross more than 2^24 columns
 RunLengths runLengthsOf(const std::vector<std::vector<double>>& polygons, cv::Size size);
@@ -45,10 +45,10 @@ double overlap(const RunLengths& found, const RunLengths& truth, bool crowd);
 struct CocoObject {
     int64_t image = 0, category = 0;
     cv::Rect2d box;
-    double area = 0;     ///< selects the range of areas; for a true object, the field `area` of the file
+    double area = 0;     ///< decides the range of areas; for a true object: the field `area` of the file
     double score = 0;    ///< of a detection
     bool crowd = false;  ///< never counts as missed, may match any number of detections
-    bool counts = true;  ///< false for id 0, whose matches COCO's code does not count
+    bool counts = true;  ///< false for id 0: COCO's code does not count matches of such an object
     RunLengths mask;     ///< empty if boxes are compared
 };
 
@@ -59,9 +59,9 @@ struct CocoMatches {
     static constexpr int kMost = 100;       ///< largest number of detections; keeps the highest scores
 
     int64_t image = 0, category = 0;
-    std::array<int64_t, kAreas> truth{};  ///< number of objects to be found, by range
+    std::array<int64_t, kAreas> truth{};  ///< number of objects to be found, by range of areas
     std::vector<double> scores;           ///< largest first
-    /// For each detection, bit kThresholds * range + threshold is for a range of areas and a threshold.
+    /// For each detection: bit kThresholds * i + j is for range of areas i and threshold j.
     std::vector<uint64_t> matched, ignored;
 };
 
@@ -79,7 +79,7 @@ std::vector<CocoMatches> cocoMatches(const std::vector<int64_t>& images,
 constexpr std::array<const char*, 12> kCocoFigures = {"AP",        "AP50",     "AP75",      "AP_small",
                                                       "AP_medium", "AP_large", "AR_1",      "AR_10",
                                                       "AR_100",    "AR_small", "AR_medium", "AR_large"};
-using CocoFigures = std::array<double, kCocoFigures.size()>;  ///< 0 to 1; -1 without objects
+using CocoFigures = std::array<double, kCocoFigures.size()>;  ///< 0 to 1; -1 if there are no objects
 
 struct CocoCategoryScores {
     int64_t id = 0;

@@ -12,17 +12,17 @@ class Confusion {
 public:
     Confusion(int classes, int ignored);
 
-    /// Counts the pixels of an image, except those whose true id is the ignored id. `truth`, `prediction`:
+    /// Counts the pixels of an image, except pixels whose true id is the ignored id. `truth`, `prediction`:
     /// CV_8U or CV_16U ids of equal size. If a predicted id is not a class, the pixel counts as a miss of the
     /// true class.
     void add(const cv::Mat& truth, const cv::Mat& prediction);
 
-    /// A cell of a confusion matrix. add() throws cv::Exception if the cell does not exist.
+    /// A cell of a confusion matrix. add() throws cv::Exception if the matrix has no such cell.
     struct Cell {
         int truth = 0, predicted = 0;
         int64_t count = 0;
     };
-    std::vector<Cell> cells() const;  ///< cells that are not zero
+    std::vector<Cell> cells() const;  ///< cells with a count above zero
     void add(const Cell& cell);
 
     Confusion& operator+=(const Confusion& other);

@@ -1,4 +1,4 @@
-// Measures the loss of accuracy by place: at boundaries of classes or inside, on small or large objects.
+// Measures accuracy by place: at boundaries between classes or inside, in small or large objects.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace mpm::pipeline {
 
-/// Returns a mask: 255 at each pixel that has a different id at most `radius` rows and columns away, else 0.
-/// `labels`: CV_8UC1 or CV_16UC1. The ignored id does not count, and the mask is 0 at pixels with this id.
+/// Returns a mask: 255 at each pixel that has another id at most `radius` rows and columns away, else 0. The
+/// ignored id does not count, and the mask is 0 at pixels with this id. `labels`: CV_8UC1 or CV_16UC1.
 cv::Mat boundaryBand(const cv::Mat& labels, int ignored, int radius);
 
 /// Counts of a prediction in the band along boundaries, and in the rest of the image.
@@ -25,7 +25,7 @@ struct SplitConfusion {
     Confusion whole() const;
 };
 
-/// The cells of a SplitConfusion that are not zero. With 150 classes, an image has few such cells.
+/// The cells of a SplitConfusion that are not zero. Even with 150 classes, an image has few such cells.
 struct SplitCells {
     std::vector<Confusion::Cell> band, interior;
 
@@ -43,16 +43,16 @@ struct ObjectCounts {
 
     void add(const cv::Mat& truth, const cv::Mat& prediction, int ignored);
     ObjectCounts& operator+=(const ObjectCounts& other);
-    double recall(int size) const;  ///< NaN if there is no such region
+    double recall(int size) const;  ///< NaN if there is no region of this size
 };
 
-/// Entry d is the number of joins of tokens whose distance, rounded to whole patches, is d. For example, all
-/// eight neighbours have distance 1.
+/// Entry d is the number of joins of two tokens at a distance of d, rounded to whole patches. For example,
+/// all eight neighbours of a patch are at a distance of 1.
 using DistanceCounts = std::vector<int64_t>;
 
-/// Counts the joins of each stage. `stages`: the maps in order, CV_32S 1xK; the first is for the whole grid.
-/// The position of a token is the mean position of its patches. In a cluster, counts the distance of each
-/// token from the first token.
+/// Counts the joins of each stage: in each cluster, every other token joins the first token. The position of
+/// a token is the mean position of its patches. `stages`: the map of each stage in order, CV_32S 1xK; the
+/// first map has a token for each patch of the grid.
 std::vector<DistanceCounts> joinDistances(const std::vector<cv::Mat>& stages, cv::Size grid);
 
 /// Returns the distribution for random pairs of patches: the share of pairs at each distance.

@@ -21,7 +21,7 @@ int64_t pixels(cv::Size size) {
 }
 
 /// Makes runs from the sorted positions at which the mask changes between outside and inside. Two changes at
-/// the same position cancel.
+/// the same position cancel each other.
 RunLengths fromChanges(cv::Size size, const std::vector<uint32_t>& sorted) {
     RunLengths mask{size, {0}};
     uint32_t at = 0;
@@ -54,8 +54,8 @@ public:
     void add(Side side) {
         const int64_t wide = std::abs(side.toX - side.fromX), high = std::abs(side.toY - side.fromY);
         const bool flat = wide >= high;
-        // Rounding depends on the direction of a side. As in COCO's code, sides increase along the longer
-        // axis.
+        // Rounding depends on the direction of a side. As in COCO's code, flat sides run to the right and
+        // steep sides run down.
         if (flat ? side.fromX > side.toX : side.fromY > side.toY)
             side = {side.toX, side.toY, side.fromX, side.fromY};
         const int64_t left = std::min(side.fromX, side.toX), right = std::max(side.fromX, side.toX);

@@ -20,7 +20,7 @@ double hotaThreshold(int i) {
     return i * .05 + .05;
 }
 
-/// Returns the overlap, rounded as in TrackEval, because rounding decides if an overlap reaches a threshold.
+/// Returns the overlap. Rounds like TrackEval, because rounding decides if an overlap reaches a threshold.
 double overlapOf(const cv::Rect2d& a, const cv::Rect2d& b) {
     const double right = a.x + a.width, bottom = a.y + a.height;
     const double otherRight = b.x + b.width, otherBottom = b.y + b.height;
@@ -32,12 +32,12 @@ double overlapOf(const cv::Rect2d& a, const cv::Rect2d& b) {
     return area <= kEpsilon || otherArea <= kEpsilon || either <= kEpsilon ? 0 : both / either;
 }
 
-/// A frame with indices instead of identities.
+/// A frame with the indices of identities (see Identities).
 struct Frame {
     std::vector<int> truth, tracks;
     const std::vector<TrackBox>*truthBoxes, *trackBoxes;
 
-    /// Computes the overlaps, truth x tracks, at each call, because stored overlaps would need much memory.
+    /// Returns the overlaps, truth x tracks. Does not store them, because this would need much memory.
     cv::Mat_<double> overlaps() const {
         cv::Mat_<double> all(int(truth.size()), int(tracks.size()));
         for (int i = 0; i < all.rows; ++i)
@@ -231,7 +231,7 @@ private:
         for (const int id : frame.truth)
             ++m_present[id];
         const cv::Mat_<double> all = frame.overlaps();
-        if (all.empty()) {  // without truth or tracks, keeps the pairs of the previous frame
+        if (all.empty()) {  // no truth or no tracks: keeps the pairs of the previous frame
             missed += int64_t(frame.truth.size());
             wrong += int64_t(frame.tracks.size());
             return;
@@ -270,7 +270,7 @@ private:
     }
 
     std::vector<int64_t> m_present, m_tracked, m_pieces;
-    std::vector<int> m_last;      ///< the latest track of each true object
+    std::vector<int> m_last;      ///< the latest track of each true object; -1: none
     std::map<int, int> m_before;  ///< the tracks of objects in the previous frame
 };
 

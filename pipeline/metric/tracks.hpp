@@ -1,4 +1,4 @@
-// The quality of tracks, compared with the truth and computed like TrackEval: HOTA, CLEAR (MOTA), identities
+// Measures the quality of tracks against the truth, as TrackEval does: HOTA, CLEAR (MOTA) and identities
 // (IDF1).
 #pragma once
 

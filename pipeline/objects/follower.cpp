@@ -12,7 +12,7 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr const char* kEvery = "*";
-constexpr double kClockSet = 1;  // seconds; if the clocks' difference changes by more, a clock was set
+constexpr double kClockSet = 1;  // seconds; if the two clocks drift apart by more, the wall clock was set
 
 template <typename T>
 bool has(const std::vector<T>& all, const T& one) {
@@ -108,7 +108,7 @@ std::vector<Detection> ObjectFollower::boxesOf(const Segmentation& found, const 
 }
 
 /// Counts objects by class; 0 for a followed class without objects. If every class of a detector is followed,
-/// leaves out classes that were never seen, because there may be thousands.
+/// leaves out classes that were never seen, because a detector may have thousands of classes.
 void ObjectFollower::count(FollowedObjects& all, const std::vector<Region>& regions) {
     const bool few = !m_setup.detector || !has(m_setup.classes, std::string(kEvery));
     for (const TrackedObject& one : all.objects)
@@ -138,7 +138,7 @@ FollowedObjectsPtr ObjectFollower::update(const Segmentation& found, const Frame
     if (!m_tracker || frame.generation != m_generation) {
         m_setup = setup;
         begin(*wish.known, frame.size);
-    } else if (!(setup == m_setup)) {  // keeps identities, because the source is the same
+    } else if (!(setup == m_setup)) {  // the source is the same, so objects keep their ids
         continueWith(setup);
     } else if (m_last && frame.seconds == m_seconds) {
         return m_regions == namesOf(wish.regions) ? m_last : recounted(wish.regions);

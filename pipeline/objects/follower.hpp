@@ -1,4 +1,4 @@
-// The objects of a source over time: a detector's boxes, or regions of a segmentation model's classes.
+// Follows the objects of a source over time: a detector's boxes, or a segmentation model's regions.
 #pragma once
 
 #include <memory>
@@ -11,30 +11,30 @@
 namespace mpm::pipeline {
 
 struct FollowedObjects {
-    std::vector<TrackedObject> objects;        ///< by id; includes an object that left just now
-    std::map<int, int> counts;                 ///< by class id; 0 if the class is followed but absent
-    std::vector<std::map<int, int>> byRegion;  ///< counts of the objects in each region
+    std::vector<TrackedObject> objects;        ///< includes objects that left in this frame
+    std::map<int, int> counts;                 ///< by class id; 0 for a followed class without objects
+    std::vector<std::map<int, int>> byRegion;  ///< like `counts`, for each region
     std::int64_t nextId = 1;
 };
 using FollowedObjectsPtr = std::shared_ptr<const FollowedObjects>;
 
 /// The classes and regions to follow, and the objects of an earlier run.
 struct FollowWish {
-    /// Names of classes; "*" is every class of a detector, or the things (cars, people) of a segmentation
-    /// model. Empty: nothing is followed.
+    /// Names of classes; "*" means every class of a detector, or the things (cars, people) of a segmentation
+    /// model. If the list is empty, nothing is followed.
     std::vector<std::string> classes;
     std::vector<Region> regions;
-    std::shared_ptr<const KnownObjects> known;  ///< objects of an earlier run; null: not loaded yet
+    std::shared_ptr<const KnownObjects> known;  ///< objects of an earlier run; null if not loaded yet
 };
 
 class ObjectFollower {
 public:
     struct Frame {
-        int generation = 0;  ///< number of the source; if the number changes, all objects end
-        double seconds = 0;  ///< time of the visible clock, which may be set
-        double steady = 0;   ///< time of a clock that is never set
+        int generation = 0;  ///< number of the source; a new number ends all objects
+        double seconds = 0;  ///< time on the wall clock, which may be set
+        double steady = 0;   ///< time on a clock that is never set
         cv::Size size;
-        const std::vector<Polygon>* masks = nullptr;  ///< boxes whose middle is under a mask are ignored
+        const std::vector<Polygon>* masks = nullptr;  ///< boxes with their middle in a mask are ignored
     };
 
     /// Returns the objects of a frame; null if nothing is followed. Returns the previous objects again if
@@ -57,20 +57,20 @@ private:
     int idOf(const std::string& name) const;
     std::vector<Detection> boxesOf(const Segmentation& found, const Frame& frame) const;
     void count(FollowedObjects& all, const std::vector<Region>& regions);
-    /// Counts the objects of the previous frame again, because the regions have changed. A new region gets 0.
+    /// Counts the latest objects again, because the regions have changed. The counts of a new region are 0.
     FollowedObjectsPtr recounted(const std::vector<Region>& regions);
 
     std::optional<ObjectTracker> m_tracker;
     Setup m_setup;
     std::vector<int> m_classes;  // ids of followed classes
-    std::set<int> m_seen;        // classes with an object so far
+    std::set<int> m_seen;        // classes that had an object so far
     FollowedObjectsPtr m_last;
     std::vector<std::string> m_regions;  // names of the regions in m_last
     int m_generation = -1;
     double m_seconds = 0, m_steady = 0;
 };
 
-/// Returns the objects of `now`, and the objects that departed in `missed`, an earlier frame that the caller
+/// Returns the objects of `now`, and adds the objects that left in `missed`, an earlier frame that the caller
 /// did not process.
 FollowedObjectsPtr withDepartures(const FollowedObjects& missed, const FollowedObjectsPtr& now);
 

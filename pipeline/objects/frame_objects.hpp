@@ -1,4 +1,4 @@
-// Functions on the objects of a frame: selection by class, drawing, and JSON.
+// Selects a frame's objects by class, draws the objects, and writes the objects as JSON.
 #pragma once
 
 #include <string>
@@ -17,21 +17,21 @@ std::vector<int> classesNamed(const std::vector<std::string>& names, const std::
 /// Removes boxes whose class is not in `classes`. If `classes` is empty, keeps all boxes.
 void keepClasses(std::vector<Detection>& boxes, const std::vector<int>& classes);
 
-/// Returns the default threshold of scores. With the regions of a segmentation model's classes, the threshold
-/// 0.6 gives half as many false alarms as 0.5 (bench/alarm_bench.cpp).
+/// Returns the default threshold of scores. For the regions of a segmentation model, the threshold 0.6 gives
+/// half as many false alarms as 0.5 (bench/alarm_bench.cpp).
 constexpr double usualThreshold(bool detector) {
     return detector ? 0.5 : 0.6;
 }
 
-/// Returns rules by which only a box with a score of at least `threshold` begins a new object. Boxes with
-/// lower scores may belong to an existing object.
+/// Returns rules with which only a box with a score of at least `threshold` begins a new object. Boxes with
+/// lower scores may continue an existing object.
 TrackRules trackRules(double threshold);
 
-/// Returns the boxes of the tracks that are seen in this frame, with name, identity and score.
+/// Returns the boxes of the tracks that are seen in this frame, with class name, id and score.
 std::vector<DrawnBox> drawnTracks(const std::vector<TrackedObject>& tracks,
                                   const std::vector<std::string>& names, const Palette& palette);
 
-/// Returns a track as JSON, as in tracks.jsonl.
+/// Returns a track as JSON, in the form of tracks.jsonl.
 nlohmann::ordered_json trackJson(const TrackedObject& track, const std::vector<std::string>& names);
 nlohmann::ordered_json lineJson(const CountingLine& line, const LineCounts& counts,
                                 const std::vector<std::string>& names);

@@ -14,14 +14,14 @@ struct ObjectTracker::Track {
     double unwatched = 0;              ///< like `unseen`, but at most kLongestStep for each pause
     cv::Point2f anchor;                ///< middle of the box when the object last moved
     double anchored = 0;               ///< when the anchor was set
-    std::optional<double> lastBefore;  ///< time at which an earlier run saw a restored object last
-    cv::Point2f step;                  ///< movement of the middle per second
+    std::optional<double> lastBefore;  ///< when an earlier run last saw a restored object
+    cv::Point2f step;                  ///< movement of the box's middle, in pixels per second
     struct Visit {
         double since, last;
     };
-    std::map<std::string, Visit> visits;  ///< by region; "": the image
+    std::map<std::string, Visit> visits;  ///< by the region's name; "" is the whole image
 
-    /// Scales all places to images of another size.
+    /// Multiplies all places by the factors `x` and `y`, for images of another size.
     void scale(float x, float y) {
         const auto scaled = [x, y](cv::Point2f p) { return cv::Point2f(p.x * x, p.y * y); };
         object.box = {scaled(object.box.tl()), scaled(object.box.br())};

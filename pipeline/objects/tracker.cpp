@@ -15,12 +15,12 @@ namespace {
 constexpr size_t kLongestPath = 256;
 constexpr size_t kLargestGroup = 150;  // larger groups are matched greedily, largest overlap first
 constexpr double kLongestStep = 2;     // limit of the seconds that a pause adds to Track::unwatched
-constexpr double kFewFrames = 3;       // an object that stays is kept at least so many frames without a box
-constexpr double kPause = 10;  // a step between frames is a pause if it is so many times the previous step
-constexpr double kLongestWay = 3;   // seconds for which an object without a box is expected to move on
-constexpr double kStepHalves = .2;  // seconds after which the weight of an earlier step is halved
-constexpr double kShortGap = 1.2;  // seconds without a box for which likeness() considers the last place, too
-constexpr int kKnownWay = 3;  // boxes after which a moving object is searched mainly at its expected place
+constexpr double kFewFrames = 3;       // an object that Stays survives this many frames without a box
+constexpr double kPause = 10;          // the time between two frames is a pause if it exceeds kPause * m_step
+constexpr double kLongestWay = 3;      // seconds for which an object without a box is assumed to move on
+constexpr double kStepHalves = .2;  // half-life, in seconds, of the weight of earlier movement in Track::step
+constexpr double kShortGap = 1.2;   // seconds without a box during which likeness() also uses the last place
+constexpr int kKnownWay = 3;        // boxes after which likeness() uses mainly the expected place
 
 cv::Point2f middleOf(const cv::Rect2f& box) {
     return {box.x + box.width / 2, box.y + box.height / 2};
@@ -219,7 +219,7 @@ void ObjectTracker::restore(const std::vector<TrackedObject>& objects, std::int6
         m_first = false;
         m_tracks.push_back(std::move(track));
     }
-    if (m_step == 0) m_step = 1;  // so that the time since the earlier run counts as a pause
+    if (m_step == 0) m_step = 1;  // a gap of more than kPause seconds after the earlier run is a pause
     for (Track& track : m_tracks)
         track.unseen = m_now - track.object.last;
 }
@@ -307,8 +307,8 @@ void ObjectTracker::countLines(const Track& track, cv::Point2f from, cv::Point2f
     }
 }
 
-/// Whether the object was unseen for so long that the tracker forgets it. An object that was visible for a
-/// short time is forgotten sooner.
+/// Returns whether the tracker forgets the object, because it was unseen for too long. An object that was
+/// visible only for a short time is forgotten sooner.
 bool ObjectTracker::isOver(const Track& track) const {
     if (track.object.state == ObjectState::Stays) return track.unwatched > m_rules.keepStillSeconds;
     return track.unseen > std::min(m_rules.keepSeconds, kShortGap + track.object.dwell());

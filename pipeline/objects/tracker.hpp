@@ -1,4 +1,4 @@
-// A tracker that links boxes of single frames to objects with an identity.
+// Links boxes of single frames to objects that keep an id from frame to frame.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace mpm::pipeline {
 
-/// Arrived: first seen less than a second ago. Moves, Stays: whether the box's middle moves. Left: not seen
-/// for so long that the tracker returns the object for the last time.
+/// Arrived: first seen less than a second ago. Stays: the middle of the box does not move. Moves: the middle
+/// moves. Left: not seen for so long that the tracker returns the object for the last time.
 enum class ObjectState { Arrived, Moves, Stays, Left };
 
 const char* stateName(ObjectState state);
@@ -24,13 +24,13 @@ struct TrackRules {
     float low = .1F;            ///< a box of at least this score may continue an object
     double overlap = .25;       ///< least overlap of a box with the object's place (intersection over union)
     double lowOverlap = .5;     ///< like `overlap`, for boxes with scores below `high`
-    int confirm = 2;            ///< boxes that an object needs to be reported; in the first frame, 1
-    double arrivedSeconds = 1;  ///< how long an object is Arrived
+    int confirm = 2;            ///< an object is reported after this many boxes; in the first frame, after 1
+    double arrivedSeconds = 1;  ///< an object is Arrived for this time
     double stillSeconds = 2;    ///< an object Stays if it moves less than a fourth of its size in this time
     double keepSeconds = 6;     ///< how long a moving object is kept without a box; less if it is new
     double keepStillSeconds = 120;  ///< like keepSeconds, for an object that Stays; pauses do not count
-    double regionSeconds = 1;       ///< an object that is outside a region for so long has left it
-    int most = 1000;                ///< limit of boxes in a frame (keeps the best); objects: twice this limit
+    double regionSeconds = 1;       ///< after this time outside a region, an object has left the region
+    int most = 1000;  ///< limit of boxes in a frame (the best are kept); for objects, twice as high
 };
 
 struct TrackedObject : ObjectPresence {
@@ -38,22 +38,22 @@ struct TrackedObject : ObjectPresence {
     float score = 0;  ///< score of `box`
     ObjectState state = ObjectState::Arrived;
     bool seen = true;               ///< false if the object has no box in this frame
-    double since = 0;               ///< when first seen, in seconds of the source's clock
-    double last = 0;                ///< when last seen
-    double still = 0;               ///< seconds for which an object that stays has not moved
+    double since = 0;               ///< when the object was first seen, in seconds of the source's clock
+    double last = 0;                ///< when the object was last seen
+    double still = 0;               ///< seconds for which an object that Stays has not moved; else 0
     std::int64_t boxes = 0;         ///< frames with a box
-    std::vector<cv::Point2f> path;  ///< middles of the boxes; if there are many, without some old middles
+    std::vector<cv::Point2f> path;  ///< middles of the boxes; a long path lacks some of the older middles
     double dwell() const { return last - since; }
 };
 
 /// A line whose crossings are counted. Forth: from left to right for a viewer who looks from `from` to `to`.
 struct CountingLine {
     std::string name;
-    cv::Point2d from, to;  ///< 0..1 across and down
+    cv::Point2d from, to;  ///< x and y are fractions of the image's width and height
 };
 
 struct LineCounts {
-    std::map<int, std::int64_t> forth, back;  ///< by class
+    std::map<int, std::int64_t> forth, back;  ///< number of crossings by class id
 };
 
 class ObjectTracker {
@@ -62,26 +62,26 @@ public:
     ~ObjectTracker();
 
     /// Links the boxes of a frame to objects. `found`: in any order; boxes that are not finite or have no
-    /// area are ignored. `seconds`: time of the source's clock; if the value is not a number or is less than
+    /// area are ignored. `seconds`: time on the source's clock; if the value is not a number or is less than
     /// the previous value, no time passes. `image`: size of the image; if the size changes, the image must
-    /// still show the same scene. Returns all objects by id, with or without a box; an object that left is
-    /// returned once.
+    /// still show the same scene. Returns all objects, with or without a box; objects that left, only once.
     std::vector<TrackedObject> update(const std::vector<Detection>& found, double seconds, cv::Size image);
 
     /// Sets the objects of an earlier run; must be called before the first frame. `nextId`: least id of the
-    /// next new object. It is unknown when the objects entered their regions, so each stay in a region begins
-    /// when the object last moved.
+    /// next new object. The time at which an object entered a region is unknown, so each stay in a region
+    /// begins when the object last moved.
     void restore(const std::vector<TrackedObject>& objects, std::int64_t nextId);
     /// Sets the rules. Changes each object's class to labelOf(class), and drops the object if the new class
     /// is negative.
     void relabel(const TrackRules& rules, const std::function<int(int label)>& labelOf);
     std::int64_t nextId() const { return m_nextId; }
 
-    /// Adds `seconds` to all times, so that stays keep their length. Must be called if somebody sets the
-    /// source's clock forward by `seconds`, or back if `seconds` is negative.
+    /// Adds `seconds` to all times, so that stays keep their length. Must be called if the source's clock was
+    /// set forward by `seconds`, or set back if `seconds` is negative.
     void moveClock(double seconds);
 
-    /// Sets the regions in which stays are measured. The middle of a box's lower edge must be in the region.
+    /// Sets the regions in which stays are measured. An object is in the regions that
+    /// contain the middle of the lower edge of its box.
     void setRegions(std::vector<Region> regions);
     void setLines(std::vector<CountingLine> lines);
     const std::vector<CountingLine>& lines() const { return m_lines; }
@@ -89,7 +89,7 @@ public:
 
     /// Returns the number of objects of each class in the latest frame.
     std::map<int, int> present() const;
-    /// Counts the objects in a region, by the rule of setRegions().
+    /// Like present(), for the objects in a region (see setRegions()).
     std::map<int, int> presentIn(const Polygon& region) const;
 
 private:
@@ -119,16 +119,15 @@ private:
     std::int64_t m_nextId = 1;
 };
 
-/// Finds the objects of a segmentation model: the connected regions of these classes, largest first.
+/// Finds the objects in a segmentation: the connected regions of `classes`, largest first.
 /// `labels`: CV_8U or CV_16U ids. `scores`: score of each pixel; a region gets the mean, or 1 if `scores` is
-/// empty. `smallest`: least number of pixels of a region; 0: 1/2000 of the image. With 0, each side of the
-/// region's box must also be at least 1/32 of the image's shorter side, because narrower regions are mostly
-/// noise.
+/// empty. `smallest`: least number of pixels of a region. If `smallest` is 0, a region needs 1/2000 of the
+/// image's pixels, and each side of its box must be at least 1/32 of the image's shorter side, because
+/// narrower regions are mostly noise.
 std::vector<Detection> regionObjects(const cv::Mat& labels, const std::vector<int>& classes, int smallest = 0,
                                      const cv::Mat& scores = {});
 
-/// Returns the ids of classes whose names are those of things (cars, people), not of areas (sky, road), in
-/// the usual data sets.
+/// Returns the ids of classes that are things (cars, people), not areas (sky, road), in common data sets.
 std::vector<int> thingsAmong(const std::vector<std::string>& names);
 
 }  // namespace mpm::pipeline

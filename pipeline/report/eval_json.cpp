@@ -114,7 +114,7 @@ Json evalJson(const EvalSummary& summary) {
                             "size", "encoder", "dataset", "split", "classes", "band_radius"})
         report[key] = head.at(key);
     if (summary.head.shard.count != 1) report["shard"] = head.at("shard");
-    // If all rows have the same light, writes the light only once.
+    // If all rows have the same night, the head also has this night.
     if (!summary.severalLights && summary.rows.front().night) report["night"] = *summary.rows.front().night;
     report["pictures"] = summary.names;
     report["left_out"] = summary.leftOut;

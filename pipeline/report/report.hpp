@@ -1,4 +1,4 @@
-// Evaluations, benchmarks and tunings as JSON, as --json writes them.
+// Converts the results of evaluations, benchmarks and tunings to the JSON that --json writes.
 #pragma once
 
 #include <vector>

@@ -11,8 +11,8 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Linear interpolation from a line of `from` pixels to `size` pixels: for each result, the two source pixels
-/// `low` and `high`, and the weight of `high`.
+/// Linear interpolation from a line of `from` pixels to a line of `size` pixels. Each result pixel has two
+/// source pixels, `low` and `high`, and the weight of `high`.
 struct Taps {
     std::vector<int> low, high;
     std::vector<float> weight;
@@ -27,14 +27,14 @@ struct Taps {
     }
 };
 
-/// Logits as a plane for each class.
+/// Logits: one plane for each class.
 struct Logits {
     const float* data;
     int classes, rows, cols;
     const float* row(int c, int y) const { return data + (std::size_t(c) * rows + y) * cols; }
 };
 
-// The loops below take most of the time. They use plain pointers, because _GLIBCXX_ASSERTIONS makes a vector
+// The loops below take most of the time, so the loops use plain pointers: _GLIBCXX_ASSERTIONS makes a vector
 // check each index.
 
 /// to = above + (below - above) * weight
@@ -53,7 +53,7 @@ void mixNeighbours(const float* from, const Taps& taps, float* to) {
     }
 }
 
-/// Keeps the larger value in `best` and its class in `id`; on ties, keeps the earlier class.
+/// Keeps the larger value in `best` and its class in `id`; `values` are of the class `own`. Ties keep `id`.
 void keepLarger(const float* values, int own, size_t count, float* best, int* id) {
     for (size_t x = 0; x < count; ++x) {
         id[x] = values[x] > best[x] ? own : id[x];

@@ -6,7 +6,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-constexpr int kFeatureWidth = 192;  // width of the smallest common ViT; few models have as many classes
+constexpr int kFeatureWidth = 192;  // width of the smallest common ViT; few models have so many classes
 
 bool isRows(const cv::Mat& output, const OutputFacts& facts) {
     if (output.dims != 3) return false;

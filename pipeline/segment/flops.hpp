@@ -1,4 +1,4 @@
-// The operations of the whole network on an image, counted from the actual number of tokens.
+// Counts the operations of the whole network on an image, from the actual numbers of tokens.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ namespace mpm::pipeline {
 /// The cost of a decoder's encoder, which never merges. With reuse, the decoder's encoder computes the same
 /// share of tokens as the backbone.
 struct DecoderCost {
-    double tokens = 0;                                 ///< rows for the backbone's image tokens
+    double tokens = 0;                                 ///< rows that come from the backbone's image tokens
     double others = 0;                                 ///< rows that are always computed
-    double width = 0;                                  ///< of queries, keys and values
+    double width = 0;                                  ///< width of queries, keys and values
     std::vector<double> attentionWeights, mlpWeights;  ///< by block
     bool merged = false;  ///< whether the decoder reads the backbone's merged tokens
 };
@@ -21,15 +21,15 @@ struct DecoderCost {
 /// The sizes on which a model's operations depend. Callers must read the sizes from the model file, because
 /// OpenCV's engines report them in different ways or not at all.
 struct ModelCost {
-    std::vector<double> attentionWeights;  ///< by block: weights of qkv and projection
-    std::vector<double> mlpWeights;        ///< by block
+    std::vector<double> attentionWeights;  ///< by block: number of weights of qkv and projection
+    std::vector<double> mlpWeights;        ///< by block: number of weights of the MLP
     int width = 0;                         ///< number of values of a token
-    int attentionWidth = 0;                ///< of queries, keys and values
+    int attentionWidth = 0;                ///< width of queries, keys and values
     int heads = 1;
     std::vector<int> otherTokens;  ///< by block: tokens that are not image tokens; empty: none
-    double windows = 1;            ///< windows of an image; only tokens of the same window merge
+    double windows = 1;            ///< number of windows of an image
     double padding = 0;            ///< rows added to complete all windows
-    std::vector<char> windowed;    ///< by block: whether attention is within windows; empty: never
+    std::vector<char> windowed;    ///< by block: whether attention stays within windows; empty: never
     std::vector<DecoderCost> decoders;
     bool mapGiven = false;  ///< whether the first stage is a map that the model computes
     double around = 0;      ///< operations outside of all blocks, such as embedding and head
@@ -38,8 +38,8 @@ struct ModelCost {
 ModelCost costOf(const RandomModel& model);
 
 /// Counts operations as in the literature: a multiply-add counts as two operations. Includes the products of
-/// computed tokens with weights, the attention of computed tokens, and the similarities by which a method
-/// chooses tokens to merge.
+/// computed tokens with weights, the attention of computed tokens, and the similarities from which a method
+/// chooses the tokens to merge.
 class FlopsCounter {
 public:
     explicit FlopsCounter(ModelCost cost) : m_cost(std::move(cost)) {}
@@ -94,7 +94,7 @@ ModelCost costFrom(const Found& found, cv::Size input) {
     cost.otherTokens = found.otherTokens;
     cost.windows = found.windowCount, cost.padding = found.padding;
     cost.windowed = found.windowed;
-    // If the model leaves its input size open, `found` has counts for found.size.
+    // If the model leaves its input size open, the numbers in `found` are for an input of found.size.
     const double pixels = found.size.area() > 0 ? found.size.area() : 1;
     const double larger = input.area() / pixels;
     cost.around = found.gflopsAround * 1e9 * larger;

@@ -16,16 +16,16 @@ namespace {
 struct FlowNode {
     int id;
     size_t timing;                ///< index among the engine's times
-    std::vector<size_t> inputs;   ///< nodes that run before this node
-    std::vector<size_t> readers;  ///< nodes that run after this node
+    std::vector<size_t> inputs;   ///< indices of the nodes whose outputs this node reads
+    std::vector<size_t> readers;  ///< indices of the nodes that read this node's outputs
     std::string type = {};
-    bool live = false;  ///< whether the node depends on the image; others are constants
+    bool live = false;  ///< whether the node depends on the image; if not, the node is a constant
 };
 
 using FlowNodes = std::vector<FlowNode>;
 
-/// Whether `net` runs on OpenCV's classic engine. There, the id of the first layer is 1, because the input
-/// has the id 0. In the new engine, the id of the first layer is 0.
+/// Returns whether `net` runs on OpenCV's classic engine. In the classic engine, the id of the first layer is
+/// 1, because the input has the id 0. In the new engine, the id of the first layer is 0.
 bool classicEngine(cv::dnn::Net& net, const std::vector<cv::String>& names) {
     return names.empty() || net.getLayerId(names.front()) > 0;
 }
@@ -42,7 +42,7 @@ FlowNodes classicNodes(cv::dnn::Net& net, const std::vector<cv::String>& names, 
     std::map<const cv::dnn::Layer*, size_t> places;
     for (const cv::String& name : names) {
         const int id = net.getLayerId(name);
-        if (id > last) break;  // the forward ended at layer `last`; later times are old
+        if (id > last) break;  // the forward ended at layer `last`; the times of later layers are old
         nodes.push_back({id, static_cast<size_t>(id - 1), {}, {}, net.getLayer(id)->type});
         const size_t node = nodes.size() - 1;
         for (const cv::Ptr<cv::dnn::Layer>& input : net.getLayerInputs(id)) {
@@ -123,7 +123,7 @@ public:
     }
 
 private:
-    /// Whether the node has this type. In OpenCV 4, the type begins with the domain: "mpm.X".
+    /// Returns whether the type of node `i` is `name`. In OpenCV 4, types begin with the domain: "mpm.X".
     bool hasType(size_t i, const std::string& name) const {
         return m_nodes[i].type == name || m_nodes[i].type == "mpm." + name;
     }
@@ -133,7 +133,7 @@ private:
     bool m_any = false;
 };
 
-/// The names of the parts to which nodes belong.
+/// Finds the name of the part to which each node belongs.
 class PartNames {
 public:
     PartNames(const FlowNodes& nodes, const EncoderLayers& encoders)
@@ -192,8 +192,8 @@ private:
         }
     }
 
-    /// Finds nodes that depend on a layer whose values do not go only into the first segment. An example is
-    /// the first injector of a ViT-Adapter.
+    /// Finds nodes that depend on a layer that also feeds something other than the first segment. An example
+    /// is the first injector of a ViT-Adapter.
     void findJoins() {
         for (size_t i = 0; i < m_nodes.size(); ++i)
             for (const size_t input : m_nodes[i].inputs)

@@ -18,8 +18,7 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Returns default.onnx in the folder. Without this file, returns the first other model in the order of
-/// names.
+/// Returns default.onnx in the folder. If there is no default.onnx, returns the model whose name sorts first.
 std::string modelIn(const fs::path& folder) {
     std::error_code error;
     if (fs::is_regular_file(folder / "default.onnx", error)) return folder / "default.onnx";
@@ -35,9 +34,9 @@ std::string defaultModel() {
     return {};
 }
 
-/// Returns the folders that may contain share/mpm for the program or library with this code. A program is in
-/// a subfolder of the prefix (such as /usr). The GStreamer plugin is in a subfolder of the build folder. The
-/// Python package's library is two levels below the prefix or build folder; in a package of pip, the library
+/// Returns the folders that may contain share/mpm for the program or library that has this code. A program is
+/// in a subfolder of the prefix (such as /usr). The GStreamer plugin is in a subfolder of the build folder.
+/// The Python package's library is two levels below the prefix or build folder; in a pip package, the library
 /// is next to the folder share. An installed library is at any depth below the prefix's lib.
 std::vector<fs::path> ownPrefixes() {
     const OwnFile own = ownFile(reinterpret_cast<void*>(&modelFolders));

@@ -1,4 +1,4 @@
-// The search for model files.
+// Finds model files.
 #pragma once
 
 #include <stdexcept>

@@ -52,7 +52,7 @@ auto readMetadata(const std::string& path, const Read& read) {
     }
 }
 
-/// Reshapes labels without an axis of channels, [B, H, W], to [B, 1, H, W].
+/// Reshapes labels without a channel axis, [B, H, W], to [B, 1, H, W].
 cv::Mat withChannels(const cv::Mat& output, const cv::Mat& blob) {
     if (output.dims != 3 || output.size[1] != blob.size[2] || output.size[2] != blob.size[3]) return output;
     const int shape[] = {output.size[0], 1, output.size[1], output.size[2]};
@@ -80,8 +80,8 @@ Network::Network(cv::dnn::Net net, mpm::ModelInfo info, mpm::Reuse reuse, std::s
       m_name(std::move(name)),
       m_random(random) {}
 
-/// Rejects too many pixels. All patches attend to each other, so a larger size would take far too much time
-/// and memory. Such a size is a mistake or an attack.
+/// Rejects a size with too many pixels, which is a mistake or an attack. All patches attend to each other, so
+/// the network would take far too much time and memory.
 static void checkInputSize(const std::string& path, cv::Size size) {
     constexpr std::int64_t kMostPixels = 4096 * 4096;
     std::int64_t pixels = 0;
@@ -130,7 +130,7 @@ cv::Mat Network::blob(const std::vector<cv::Mat>& images) const {
     return batch;
 }
 
-// Whether the outputs are masks [B, Q, h, w] and classes [B, Q, C] with equal numbers of queries.
+// Returns whether the outputs are masks [B, Q, h, w] and classes [B, Q, C] with the same number Q of queries.
 static bool areQueries(const std::vector<cv::Mat>& outputs) {
     for (const cv::Mat& masks : outputs)
         for (const cv::Mat& classes : outputs)
@@ -140,8 +140,8 @@ static bool areQueries(const std::vector<cv::Mat>& outputs) {
 }
 
 // Runs the network. If there are several outputs, the first call of run() chooses the output that all calls
-// return: the output with labels, or the last output if no output has labels. After useFeatures(), may return
-// the encoder's tokens instead.
+// return: the output with labels, or the last output if no output has labels. If useFeatures() found features
+// only in the encoder's tokens, returns these tokens instead.
 cv::Mat Network::run() {
     if (m_usesTokens) {
         m_net.forward();
@@ -212,7 +212,7 @@ void Network::setInputs(const cv::Mat& blob, const std::vector<cv::Size>& images
     m_net.setInput(sides, m_info.detections->sizeInput);
 }
 
-/// Calls `run`. If it fails, throws an exception that names the model and the remedy.
+/// Calls `run`. If `run` fails, throws an exception that names the model and the remedy.
 template <class Run>
 auto Network::withAdvice(const cv::Mat& blob, const Run& run) {
     try {

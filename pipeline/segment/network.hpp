@@ -1,4 +1,4 @@
-// A model in memory: the network, the handle of the encoder, and the metadata of the file.
+// A model in memory: the network, the handle of its encoder, and the metadata of the model file.
 #pragma once
 
 #include <optional>
@@ -38,7 +38,7 @@ public:
     /// between calls.
     cv::Mat forward(const cv::Mat& blob);
 
-    /// Whether the model gives boxes of objects.
+    /// Returns whether the model gives boxes of objects.
     bool detects() const { return m_info.detections.has_value(); }
     /// Returns the outputs in the order of detectorOutputs(). `images`: sizes of the original images, which
     /// some networks read as an input.
@@ -49,12 +49,12 @@ public:
     OutputKind kindOf(const cv::Mat& output) const;
     OutputFacts outputFacts() const;
 
-    /// If the kind of the first output is unknown, searches the other outputs and the encoder's tokens for
-    /// features, which later forwards then return. Returns false if there are no features.
+    /// Searches the outputs and the encoder's tokens for features, which later forwards then return. Returns
+    /// false if there are no features. Call this function only if the kind of the output is unknown.
     bool useFeatures(const cv::Mat& blob);
 
-    /// Whether the outputs are masks and classes of queries (MaskFormer, EoMT); known after a forward. `mpm
-    /// convert --output labels` converts such a model to a model with labels.
+    /// Returns whether the outputs are masks and classes of queries (MaskFormer, EoMT). Must be called after
+    /// a forward. `mpm convert --output labels` converts such a model to a model with labels.
     bool hasQueries() const { return m_queries; }
 
     cv::Mat blob(const std::vector<cv::Mat>& images) const;
@@ -64,17 +64,16 @@ public:
     /// Returns null if the model shares no tokens.
     mpm::Sharing* sharing() { return m_sharing ? &*m_sharing : nullptr; }
     bool shares() const { return m_sharing.has_value(); }
-    int sharedOfFile() const { return m_sharedOfFile; }  ///< superpatches that become a token each; 0: none
+    int sharedOfFile() const { return m_sharedOfFile; }  ///< superpatches with a shared token in the file
     const mpm::ModelInfo& info() const { return m_info; }
-    /// Returns the values of reuse in the file's metadata `mpm.reuse`, or the defaults.
+    /// Returns the settings of reuse from the file's metadata `mpm.reuse`, or the defaults.
     const mpm::Reuse& reuse() const { return m_reuse; }
     const std::string& name() const { return m_name; }  ///< the path, or "random weights"
     bool random() const { return m_random; }
-    int batch() const { return m_batch; }  ///< the model's batch size; 0 if the model leaves it open
+    int batch() const { return m_batch; }  ///< the model's batch size; 0: any
     cv::dnn::Net& net() { return m_net; }
-    const std::string& outputLayer() const {
-        return m_output;
-    }  ///< the layer at which forwards end; empty: the last
+    /// Returns the layer at which forwards end; empty: the last layer.
+    const std::string& outputLayer() const { return m_output; }
 
 private:
     void setInputs(const cv::Mat& blob, const std::vector<cv::Size>& images);
@@ -92,10 +91,10 @@ private:
     std::string m_name;
     bool m_random;
     int m_batch = 0;
-    std::string m_output;    ///< a layer; empty: the network's last output
+    std::string m_output;    ///< the layer at which forwards end; empty: the last output
     bool m_decided = false;  ///< whether run() has chosen the output
     bool m_queries = false;
-    bool m_usesTokens = false;  ///< whether the encoder's tokens replace an output
+    bool m_usesTokens = false;  ///< whether forwards return the encoder's tokens
 };
 
 /// Returns a network of patch embedding, position embedding, MpmEncoder and linear head. The logits have a

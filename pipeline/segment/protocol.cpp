@@ -30,7 +30,7 @@ cv::Mat cut(const cv::Mat& image, const cv::Rect& window) {
     return canvas;
 }
 
-/// Sets padding to 0 after normalisation, as mmsegmentation does.
+/// Sets the padding of an image to 0 after normalisation, as mmsegmentation does.
 void blankPadding(cv::Mat& blob, int image, cv::Size seen) {
     for (int c = 0; c < blob.size[1]; ++c) {
         cv::Mat plane(blob.size[2], blob.size[3], CV_32F, blob.ptr<float>(image, c));
@@ -44,10 +44,10 @@ void blankPadding(cv::Mat& blob, int image, cv::Size seen) {
 /// A window of an image of the batch.
 struct ProtocolSegmenter::Window {
     size_t image;
-    int number;  ///< within the image
+    int number;  ///< index among the windows of the image
     cv::Rect place;
     cv::Mat pixels;
-    cv::Size seen;  ///< without padding
+    cv::Size seen;  ///< size without padding
 };
 
 /// Sums of the windows' logits on a scaled image (a plane for each class), and the number of windows that
@@ -194,7 +194,7 @@ std::vector<ProtocolResult> ProtocolSegmenter::segment(const std::vector<cv::Mat
 
 namespace {
 
-/// Appends the map `more`. Adds `clusters` to its ids, so that ids do not repeat.
+/// Appends the map `more` to `map`. Adds `clusters` to the ids in `more`, so that ids do not repeat.
 void appendMap(cv::Mat& map, int clusters, const cv::Mat& more) {
     const cv::Mat numbered = more + clusters;
     if (map.empty())

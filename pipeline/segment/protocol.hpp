@@ -1,5 +1,4 @@
-// Segmentation by mmsegmentation's single-scale protocol: scale the image, slide a window, average the
-// logits.
+// Segments by mmsegmentation's single-scale protocol: scale the image, slide a window, average the logits.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@ namespace mpm::pipeline {
 struct Protocol {
     int shortSide = 0;  ///< length of the short side after scaling; 0: no scaling
     cv::Size stride;    ///< distance between windows of the model's input size; empty: the window's size
-    /// Whether images are frames of a camera. If true, each window is a separate stream for reuse, and the
+    /// True if the images are frames of a camera. Each window is then a separate stream for reuse, and the
     /// batch must be 1.
     bool frames = false;
 };
@@ -30,17 +29,17 @@ cv::Size scaledSize(cv::Size image, int shortSide);
 /// The place of a window in an image. `scaled`: size of the image after scaling.
 struct WindowPlace {
     size_t image;
-    int number;  ///< within the image
+    int number;  ///< index among the windows of the image
     cv::Rect place;
     cv::Size scaled;
 };
 
 struct ProtocolResult {
     cv::Mat labels;                         ///< CV_8U or CV_16U, of the image's size
-    std::vector<mpm::ImageReport> windows;  ///< for each window
+    std::vector<mpm::ImageReport> windows;  ///< a report for each window
 };
 
-/// Milliseconds of the network and of the encoder, and the number of images.
+/// Milliseconds of the network and of the encoder, and the number of windows (`images`).
 struct ProtocolTimes {
     std::int64_t images = 0;
     double network = 0, encoder = 0, merge = 0, restore = 0;
@@ -50,9 +49,9 @@ class ProtocolSegmenter {
 public:
     ProtocolSegmenter(Network& network, const Protocol& protocol, int batch);
 
+    using Prepare = std::function<void(const std::vector<WindowPlace>&)>;
     /// Segments images. Each forward computes `batch` windows, perhaps of several images; copies of the last
     /// window fill up the last batch. Calls `prepare` before each forward with the windows of the batch.
-    using Prepare = std::function<void(const std::vector<WindowPlace>&)>;
     std::vector<ProtocolResult> segment(const std::vector<cv::Mat>& images, const Prepare& prepare = {});
 
     /// Returns the times since the previous call.

@@ -39,7 +39,7 @@ cv::dnn::LayerParams patchEmbedding(const RandomModel& model, Weights& weights) 
     return params;
 }
 
-/// Random weights, with the names of docs/reference/operators.md.
+/// Parameters of the encoder: random weights, with the names in docs/reference/operators.md.
 class EncoderParams {
 public:
     EncoderParams(const RandomModel& model, Weights& weights) : m_model(model), m_weights(weights) {
@@ -91,8 +91,8 @@ private:
     std::string m_names = "tokens";
 };
 
-/// Returns a Scale layer with factors of 1 and a bias for each patch, because the Shift layer of OpenCV 4.6
-/// fails on batches.
+/// Returns a Scale layer with factors of 1 and a bias for each patch. A Shift layer is not used, because
+/// Shift fails on batches in OpenCV 4.6.
 cv::dnn::LayerParams positions(const RandomModel& model, Weights& weights) {
     cv::dnn::LayerParams params;
     params.set("axis", 1);

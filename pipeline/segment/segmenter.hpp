@@ -1,4 +1,4 @@
-// Segmentation of images: labels, features or boxes.
+// Segments images. The result is labels, features or boxes, depending on the model.
 #pragma once
 
 #include <limits>
@@ -24,8 +24,8 @@ enum class Scores { None, Coarse, All };
 
 /// Parameters by which a detector's objects are chosen.
 struct DetectionChoice {
-    float threshold = 0.5F;  ///< scores must be larger
-    double nms = 1;          ///< limit of IoU: of two objects of a class with a larger IoU, keeps the better
+    float threshold = 0.5F;  ///< only objects with larger scores are chosen
+    double nms = 1;          ///< if the IoU of two objects of a class is larger, only the better one is kept
     int most = std::numeric_limits<int>::max();  ///< limit of objects in an image; the best are kept
 };
 
@@ -35,10 +35,10 @@ struct Segmentation {
     cv::Mat labels;           ///< CV_8U or CV_16U ids, of the image's size; empty if the model has no classes
     cv::Mat features;         ///< CV_32F, a row for each image token; only if the model has no classes
     cv::Mat scores;           ///< CV_32F, probability of the label; empty if not requested or unknown
-    mpm::ImageReport tokens;  ///< of this image
+    mpm::ImageReport tokens;  ///< the encoder's report on this image
     cv::Size grid;            ///< image tokens across and down; empty if there are several windows
     std::vector<SegmentedWindow> windows;  ///< empty if the image was segmented as a whole
-    mpm::Times encoder;                    ///< of the whole batch
+    mpm::Times encoder;                    ///< times of the whole batch
     mpm::Device device = mpm::Device::Cpu;
     mpm::Precision precision = mpm::Precision::F32;
     double prepareMs = 0;  ///< time from image to blob, whole batch
@@ -82,13 +82,13 @@ std::vector<Detection> objectsOf(const Network& network, const std::vector<cv::M
 cv::Mat labelsOf(const cv::Mat& output, int index, cv::Size input, Scores scores = Scores::None,
                  cv::Mat* probabilities = nullptr);
 
-/// Returns the numbers of tokens across and down if an input of the size `input` has `tokens` patches. Of all
-/// grids with this number of patches, returns the grid whose aspect ratio is closest to that of the input.
+/// Returns the grid (tokens across and down) of an input with `tokens` patches. Of all grids with this number
+/// of patches, chooses the grid whose aspect ratio is closest to that of `input`, the size of the input.
 cv::Size tokenGrid(int tokens, cv::Size input);
 
 struct Labels {
-    cv::Mat ids;     ///< CV_8U up to 256 classes, else CV_16U
-    cv::Mat scores;  ///< CV_32F, probability of the label, a fourth as wide and high if coarse; may be empty
+    cv::Mat ids;     ///< CV_8U for up to 256 classes, else CV_16U
+    cv::Mat scores;  ///< CV_32F, probability of the label; a fourth as wide and high if Coarse; empty if None
 };
 
 /// Stretches logits (CV_32F, 1xCxhxw or Cxhxw) to `size` (bilinear, half-pixel centres), and returns the

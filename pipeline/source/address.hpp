@@ -7,7 +7,7 @@
 
 namespace mpm::pipeline {
 
-/// Text converts to an Address implicitly; only shown() and reveal() return the text.
+/// Text converts to an Address implicitly. An Address gives text only by shown() and reveal().
 class Address {
 public:
     Address() = default;
@@ -17,23 +17,23 @@ public:
     /// Returns an address whose reveal() is `text`, but whose shown() is `name` (env:NAME or secret:NAME).
     static Address named(const Address& name, const std::string& text);
 
-    /// Returns the text that programs may show, store and send. A URL gives its scheme, host and path. A
-    /// pipeline gives its elements without their properties. A file gives its path. env:NAME and secret:NAME
-    /// stay as they are. "..." replaces omitted parts of a URL's host or path.
+    /// Returns the text that programs may show, store and send. The text of a URL is its scheme,
+    /// host and path; of a pipeline, its elements without their properties; of a file, its path. env:NAME and
+    /// secret:NAME stay as they are. "..." replaces omitted parts of a URL's host or path.
     const std::string& shown() const { return m_shown; }
 
     /// Returns the whole text. Use it only to open the source.
     const std::string& reveal() const { return m_text; }
 
-    /// Whether shown() omits a part of the address.
+    /// Returns whether shown() omits a part of the address.
     bool hasSecrets() const { return !m_secrets.empty(); }
 
     bool empty() const { return m_text.empty(); }
 
     bool isNamed() const { return m_named; }
 
-    /// Removes secrets from a library's message about this source. Replaces the address by shown(), and each
-    /// piece that shown() omits by "...", then calls redacted().
+    /// Removes secrets from a library's message about this source. Replaces the address by shown(), replaces
+    /// each piece that shown() omits by "...", and then calls redacted().
     std::string redact(std::string message) const;
 
     bool operator==(const Address& other) const { return m_text == other.m_text && m_shown == other.m_shown; }
@@ -45,8 +45,8 @@ private:
     bool m_named = false;
 };
 
-/// Removes secrets from text of unknown origin. Replaces each URL by its Address::shown(). Replaces
-/// credentials in HTTP headers, and values of parameters with names such as "password", by "...".
+/// Removes secrets from text of unknown origin. Replaces each URL by its Address::shown(). Writes
+/// "..." in place of credentials in HTTP headers, and of values of parameters such as "password".
 std::string redacted(const std::string& text);
 
 /// For env:NAME, returns the address in the environment variable NAME. For secret:NAME, returns the address

@@ -49,7 +49,7 @@ std::vector<std::string_view> wordsOf(std::string_view text) {
     return words;
 }
 
-/// Whether a word looks like a random key: long, with many changes between digits, small and capital letters.
+/// Returns whether a word looks like a random key: long, with many changes of kind (digit, small, capital).
 bool looksDrawn(std::string_view run) {
     const auto kind = [](char c) { return isDigit(c) ? 0 : c >= 'a' ? 1 : 2; };
     size_t changes = 0;
@@ -58,8 +58,8 @@ bool looksDrawn(std::string_view run) {
     return run.size() >= 16 && changes * 10 > run.size() * 3;
 }
 
-/// Whether a path segment looks like a UUID or a key: at least 4 groups of letters or digits, joined by
-/// hyphens. The length of each group must be a multiple of 4.
+/// Returns whether a path segment looks like a UUID or a key: at least 4 groups of letters or digits, joined
+/// by hyphens. The length of each group must be a multiple of 4.
 bool looksGrouped(std::string_view segment) {
     if (segment.size() < 16) return false;
     size_t groups = 0, from = 0;
@@ -76,7 +76,7 @@ bool looksGrouped(std::string_view segment) {
     return groups >= 4 && even && plain;
 }
 
-/// Whether a path segment is only a name, without parameters and keys. If `file`, does not search for keys.
+/// Returns whether a path segment is only a name, without parameters or keys. If `file`, allows keys.
 bool isPlainSegment(std::string_view segment, bool file) {
     const std::string text = percentDecoded(segment);
     const auto plain = [](char c) { return isLetterOrDigit(c) || isAnyOf(c, "._~-+, ") || (c & 0x80) != 0; };
@@ -242,7 +242,7 @@ AddressParts directParts(const std::string& text) {
     if (text.compare(0, 4, "gst:") == 0) return pipelineParts(text);
     if (const size_t start = schemeEnd(text)) return urlParts(text, start);
     if (text.find("://") == std::string::npos) return plainParts(text);
-    AddressParts parts;  // hides all: an address follows other text
+    AddressParts parts;  // hides everything, because other text comes before the address
     parts.shown = kLeftOut;
     parts.hide(text);
     return parts;

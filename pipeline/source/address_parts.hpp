@@ -1,4 +1,4 @@
-// The parts of an address: text that may be shown, and secrets.
+// Splits an address into text that may be shown, and secrets.
 #pragma once
 
 #include <string>
@@ -19,10 +19,10 @@ struct AddressParts {
 
 AddressParts partsOf(const std::string& text);
 
-/// Whether a parameter with this name has a secret value. Examples: password, X-Amz-Signature, proxy-pw.
+/// Returns whether the value of a parameter `key` is secret. Examples: password, X-Amz-Signature, proxy-pw.
 bool namesSecret(std::string_view key);
 
-/// Whether `text` can be a host, with or without a port. If not, the text may be a part of a password.
+/// Returns whether `text` can be a host, with or without a port. If not, it may be a part of a password.
 bool isHost(std::string_view text);
 
 /// Returns the end of the word at `from`. A blank in quotes or after a backslash is part of the word.

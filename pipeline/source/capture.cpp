@@ -18,7 +18,7 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr std::int64_t kMostPacketBytes = 512 << 20;  // enough for 100 million pixels, compressed or decoded
-constexpr std::int64_t kBytesOfPixel = 8;             // for the decoded frame, the BGR frame, and a copy
+constexpr std::int64_t kBytesOfPixel = 8;  // in the decoded frame, the BGR frame and a copy, together
 
 /// Limits each allocation of FFmpeg, because a server may announce gigabytes, and OpenCV has no such limit.
 /// Does nothing if OpenCV has no FFmpeg.
@@ -187,9 +187,8 @@ bool CaptureSource::seek(std::int64_t frame) {
     return true;
 }
 
-/// Whether a file is damaged or its connection broke, that is, more than 5 frames and more than 10 % of the
-/// announced frames are missing. Fewer missing frames are normal, because containers store only a rough
-/// length.
+/// Returns whether a file is damaged or its connection broke: more than 5 frames and more than 10 % of the
+/// announced frames are missing. Fewer missing frames are normal, because containers store inexact lengths.
 bool CaptureSource::brokenFile() const {
     const bool file = m_kind == SourceKind::Video || (m_kind == SourceKind::Stream && !m_live);
     return file && m_length > 0 && m_number + std::max(5.0, 0.1 * m_length) < m_length;

@@ -67,7 +67,7 @@ private:
     size_t m_next = 0;
 };
 
-/// Whether the extension of `path` is that of an image format of OpenCV.
+/// Returns whether the extension of `path` belongs to an image format that OpenCV reads.
 bool hasImageExtension(const std::string& path);
 
 }  // namespace mpm::pipeline

@@ -20,7 +20,7 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr int kSlice = 100;                       // milliseconds between checks of m_stop
-constexpr int kSlices = 100;                      // slices that a connection or a request may take
+constexpr int kSlices = 100;                      // limit of slices for a connection or a request
 constexpr std::size_t kLargestRequest = 1 << 16;  // bytes
 
 using Authority = HostRelay::Authority;

@@ -12,7 +12,7 @@
 
 namespace mpm::pipeline {
 
-/// Whether an address is an HLS playlist: an HTTP or HTTPS address that contains ".m3u8" or ".m3u".
+/// Returns whether an address is an HLS playlist: an HTTP or HTTPS address that contains ".m3u8" or ".m3u".
 bool namesPlaylist(const std::string& address);
 
 class HostRelay {

@@ -22,7 +22,7 @@ bool isNumeral(char c) {
     return std::isdigit(static_cast<unsigned char>(c)) != 0;
 }
 
-/// Whether `a` comes before `b`. Compares numbers by value, so frame2 comes before frame10.
+/// Returns whether `a` comes before `b`. Compares numbers by value, so frame2 comes before frame10.
 bool naturalLess(const std::string& a, const std::string& b) {
     size_t i = 0, j = 0;
     while (i < a.size() && j < b.size()) {
@@ -129,7 +129,7 @@ bool ImageFilesSource::next(Frame& frame) {
     frame.number = static_cast<std::int64_t>(index);
     frame.time = std::chrono::system_clock::now();
     frame.name = m_stems[index];
-    frame.seconds = static_cast<double>(index);  // images have no clock, so each lasts a second
+    frame.seconds = static_cast<double>(index);  // images have no clock, so each image lasts a second
     return true;
 }
 

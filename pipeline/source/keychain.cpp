@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::chrono::seconds kPersonPatience{60};  // a person may have to type the keychain's password
 
-/// The schema of the keychain's entries. The monitor stores secrets with QtKeychain, so this is the schema of
-/// QtKeychain. A search ignores the schema's name.
+/// The schema of the keychain's entries. The schema is that of QtKeychain, because the monitor stores secrets
+/// with QtKeychain. A search ignores the schema's name.
 const SecretSchema kSchema = {"org.qt.keychain",
                               SECRET_SCHEMA_DONT_MATCH_NAME,
                               {{"user", SECRET_SCHEMA_ATTRIBUTE_STRING},

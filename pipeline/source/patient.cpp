@@ -12,7 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLook{100};            // time between calls of GiveUp
-constexpr std::chrono::milliseconds kReadPatience{1'000};  // wait for a read after the caller gave up
+constexpr std::chrono::milliseconds kReadPatience{1'000};  // longest wait for a read after giving up
 
 std::atomic<bool> g_leftBehind{false};
 
@@ -26,7 +26,7 @@ void noteLeftBehind() {
     g_leftBehind = true;
 }
 
-/// The state that the source and its thread share. Both own the state, because either may end first.
+/// The state that a PatientSource and its thread share and both own, because either may end first.
 class PatientSource::Worker {
 public:
     explicit Worker(std::unique_ptr<Source> source) : m_source(std::move(source)) {}

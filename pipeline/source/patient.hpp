@@ -29,7 +29,7 @@ public:
                   std::chrono::milliseconds firstFrame = kFirstFrame);
     ~PatientSource() override;
 
-    /// The next three functions call those of the wrapped source, and throw LeftBehind if a call hangs.
+    /// The next three functions call the wrapped source's functions; a call that hangs throws LeftBehind.
     void open() override;
     bool next(Frame& frame) override;
     bool seek(std::int64_t frame) override;
@@ -49,8 +49,8 @@ private:
     std::string m_name;
 };
 
-/// Whether a thread of a source still hangs. If so, the program must end without destroying objects that the
-/// thread may use.
+/// Returns whether a thread of a source still hangs. If so, the program must end without destroying objects
+/// that the thread may use.
 bool anyLeftBehind();
 void noteLeftBehind();
 

@@ -31,8 +31,8 @@ const char* stateName(SourceState state) {
     return kNames[static_cast<int>(state)];
 }
 
-/// The state that the reader and its thread share. Both own the state, because a thread that hangs in a
-/// driver may outlive the reader.
+/// The state that the reader and its thread share and both own, because a thread that hangs in a driver may
+/// outlive the reader.
 class Reader::Worker {
 public:
     Worker(Make make, const ReaderOptions& options) : m_make(std::move(make)), m_options(options) {
@@ -174,7 +174,7 @@ private:
         if (m_stop) return;
         if (m_full) ++m_status.dropped;
         m_status.position = m_status.live ? -1 : frame.number;
-        frame.number = m_status.frames++;  // continues after reconnections and in new passes
+        frame.number = m_status.frames++;  // the number continues after reconnections and in new passes
         frame.pass = m_status.passes;
         m_status.lastFrame = System::now();
         m_status.attempts = 0;
@@ -224,7 +224,7 @@ private:
         return m_status.speed;
     }
 
-    /// Counts a complete pass of a film. If the film does not repeat, holds it at the end.
+    /// Counts a complete pass of a film. If the film does not repeat, holds the film at the end.
     void beginAgain() {
         std::lock_guard<std::mutex> lock(m_mutex);
         ++m_status.passes;

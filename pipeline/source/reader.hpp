@@ -32,7 +32,7 @@ struct SourceStatus {
     std::int64_t dropped = 0;               ///< frames that a newer frame replaced before take()
     std::int64_t position = -1;             ///< number of the newest frame in the film; -1: no frame, or live
     std::int64_t length = -1;               ///< number of frames of the film; -1 if unknown
-    std::string codec;                      ///< of the film or stream, if known
+    std::string codec;                      ///< codec of the film or stream, if known
     double rate = 0;                        ///< frames per second of the film; 0 if unknown
     bool held = false;                      ///< whether a film is held (paused), by setHeld() or at the end
     double speed = 1;                       ///< factor of a film's rate, set by setSpeed()
@@ -84,7 +84,7 @@ public:
     /// If `loop` is false, the film is held at its end.
     void setLoop(bool loop);
 
-    /// Whether the source may give another frame.
+    /// Returns whether the source may give another frame.
     bool running() const;
     SourceStatus status() const;
 

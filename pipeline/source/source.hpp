@@ -22,7 +22,7 @@ struct Frame {
     int pass = 0;                                ///< how many times the source was read to the end before
     std::chrono::system_clock::time_point time;  ///< when the frame was taken (live) or read
     std::string name;                            ///< stem of file names for this frame
-    double seconds = 0;                          ///< time in the film or scene; if live: since opening
+    double seconds = 0;  ///< in the film or scene; for a live source, since the opening
 };
 
 /// A source of frames. Only a single thread at a time may use a source.
@@ -30,15 +30,15 @@ class Source {
 public:
     virtual ~Source() = default;
     virtual void open() = 0;              ///< throws SourceError; may be called again after a failure
-    virtual bool next(Frame& frame) = 0;  ///< false at the end; throws SourceError or BadImage
+    virtual bool next(Frame& frame) = 0;  ///< returns false at the end; throws SourceError or BadImage
     virtual bool live() const = 0;  ///< whether frames come in real time, so that readers may skip frames
-    virtual std::string name() const = 0;               ///< for display, without a password
+    virtual std::string name() const = 0;               ///< a name for display, without a password
     virtual std::int64_t length() const { return -1; }  ///< number of frames, if known after open()
     virtual double rate() const { return 0; }           ///< frames per second, if known after open()
     /// Returns the four letters of the codec; empty if unknown after open().
     virtual std::string codec() const { return {}; }
-    /// Makes the next call of next() return the frame with this number. Returns false if the source cannot
-    /// seek.
+    /// Makes the next call of next() return the frame with the given number. Returns false if the source
+    /// cannot seek.
     virtual bool seek(std::int64_t) { return false; }
 };
 
@@ -75,7 +75,7 @@ constexpr SourceTraits traitsOf(SourceKind kind) {
 
 /// Finds the kind of `address` by its form and by the files on the disk. An address is a camera index, a
 /// video file, an RTSP/HTTP URL, `gst:` and a pipeline, an image, a folder or glob, or `demo`. For env:NAME
-/// or secret:NAME, returns the kind of the address that is stored there. Throws SourceError if there is no
+/// or secret:NAME, returns the kind of the address that NAME stands for. Throws SourceError if there is no
 /// such source.
 SourceKind sourceKind(const Address& address);
 
@@ -96,13 +96,13 @@ struct SpreadReading {
 };
 /// If the source can seek and has more than 4 * `count` frames, passes `count` evenly spread images to
 /// `take`. If `take` returns true for the last of the `count` images, also passes up to `count` more images,
-/// each from the gap after an earlier image, until `take` returns false. If the source is shorter or cannot
-/// seek, passes all images and ignores the result of `take`. Ends after `seconds` or if `stopped` returns
-/// true. Returns whether the time ran out.
+/// each from the gap after an earlier image, until `take` returns false. If the source is shorter or
+/// cannot seek, passes all images and ignores the result of `take`. Ends after `seconds` or if `stopped`
+/// returns true. Returns whether the time ran out.
 bool readSpread(Source& source, const SpreadReading& reading,
                 const std::function<bool(const cv::Mat& image)>& take);
 
-/// Whether this program has no permission to read `path`.
+/// Returns whether this program has no permission to read `path`.
 bool isUnreadable(const std::string& path);
 
 /// Returns the images of a folder or glob in natural order (frame2 before frame10); for a file, its path.

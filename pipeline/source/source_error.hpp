@@ -7,7 +7,6 @@
 
 namespace mpm::pipeline {
 
-/// `source` is the address without passwords.
 struct SourceProblem {
     enum class Kind {
         None,
@@ -15,9 +14,9 @@ struct SourceProblem {
         NoSuchSource,       ///< no source has this address
         PermissionDenied,   ///< the file or folder exists, and this program may not read it
         NoSuchCamera,       ///< no such camera, or another program uses it
-        PipelineRejected,   ///< by GStreamer
-        CannotConnect,      ///< to a stream
-        NotAVideo,          ///< damaged, or of an unknown format
+        PipelineRejected,   ///< GStreamer rejected the pipeline
+        CannotConnect,      ///< no connection to a stream
+        NotAVideo,          ///< the file is damaged, or of an unknown format
         NotAFile,           ///< a pipe or a device in place of a video
         Playlist,           ///< a playlist or another text in place of a video
         PlaylistElsewhere,  ///< a playlist with parts on another host
@@ -28,20 +27,20 @@ struct SourceProblem {
         NoImages,           ///< a folder or glob without images
         UnreadableImage,    ///< an image among several; arguments: the reason
         AllImagesUnreadable,
-        Empty,         ///< no frame at all
+        Empty,         ///< the source has no frame
         StillReading,  ///< an earlier read has not returned yet
         NoFrameInTime,
-        NoSuchVariable,       ///< env:NAME
+        NoSuchVariable,       ///< the variable of env:NAME does not exist
         EmptyName,            ///< the value of env:NAME or secret:NAME is empty
         NestedName,           ///< the value of env:NAME or secret:NAME is env:... or secret:...
-        NoKeychainEntry,      ///< secret:NAME
+        NoKeychainEntry,      ///< the entry of secret:NAME does not exist
         KeychainUnavailable,  ///< arguments: the reason
         BuiltWithoutKeychain,
     };
     static constexpr int kKinds = static_cast<int>(Kind::BuiltWithoutKeychain) + 1;
 
     Kind kind = Kind::None;
-    std::string source;
+    std::string source;  ///< the address, without passwords
     std::vector<std::string> arguments;
 
     /// Returns "SOURCE: sentence" in English; empty for Kind::None.

@@ -52,7 +52,7 @@ bool contains(const std::string& text, std::string_view word) {
     return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end();
 }
 
-/// Whether `head` is text, as in all playlists. False for YUV4MPEG, a video format that begins as text.
+/// Returns whether `head` is text, as in all playlists; false for YUV4MPEG, a video that begins as text.
 bool isText(std::string head) {
     if (head.empty() || head.rfind("YUV4MPEG2 ", 0) == 0) return false;
     for (int cut = 0; cut < 3 && head.size() == kHead - static_cast<std::size_t>(cut) && !isUtf8(head); ++cut)
@@ -105,8 +105,8 @@ std::string credentialsOfProxy() {
 class FormatList {
 public:
     FormatList() {
-        // Turns FFmpeg's log off unless the user has set it: FFmpeg prints the address with the password if a
-        // connection fails.
+        // Turns FFmpeg's log off, unless the user has set its level, because FFmpeg prints the address with
+        // the password if a connection fails.
         setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0);
         const std::string name = "OPENCV_FFMPEG_CAPTURE_OPTIONS", formats = acceptedFormats();
         const char* given = std::getenv(name.c_str());

@@ -15,12 +15,12 @@ std::optional<SourceProblem::Kind> whyNoVideo(const std::string& path);
 
 /// Sets the environment variables from which OpenCV reads FFmpeg's options and log level. A program should
 /// call this function before it starts threads, because changes of the environment are unsafe while other
-/// threads read it. If the program does not call this function, the first capture does.
+/// threads read the environment. If the program does not call this function, the first capture calls it.
 void prepareFfmpeg();
 
 /// While this object exists, FFmpeg rejects formats that name other files or hosts. If the object has a
-/// proxy, FFmpeg accepts HLS, because the proxy rejects other hosts. FFmpeg's options are global, so an
-/// object with a proxy never exists together with another object: the constructor waits.
+/// proxy, FFmpeg accepts HLS, because the proxy rejects other hosts. FFmpeg's options are global, so no
+/// other object exists at the same time as an object with a proxy: the constructor waits.
 class FfmpegOpening {
 public:
     /// `proxy`: port of the proxy; 0 if there is none. Throws SourceError if the wait takes too long.

@@ -10,8 +10,8 @@ namespace mpm::pipeline {
 
 namespace {
 
-/// Quotes a column's name like csvField(), but not if only spaces require quotes: earlier versions did not
-/// quote such names, and the names must stay the same.
+/// Quotes a column's name like csvField(), but leaves a name with spaces unquoted if nothing else requires
+/// quotes: earlier versions did not quote such names, and the names must stay the same.
 std::string columnName(const std::string& name) {
     const bool plain = printable(name) == name && name.find_first_of(",;\"'\\") == std::string::npos;
     return plain ? name : csvField(name);

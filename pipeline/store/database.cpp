@@ -136,7 +136,7 @@ void Store::Database::execute(const char* sql) {
 
 void Store::Database::configure() {
     execute("PRAGMA journal_mode = WAL");
-    // FULL makes commits survive a power cut. This costs little time, because commits are rare.
+    // FULL makes commits survive a power cut, and costs little time, because commits are rare.
     execute("PRAGMA synchronous = FULL");
     execute("PRAGMA foreign_keys = ON");
 }

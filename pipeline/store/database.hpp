@@ -68,7 +68,7 @@ struct FileId {
 };
 
 /// Prepares a file for SQLite: creates the file if it is missing, and makes it readable only by the owner.
-/// Throws StoreError if this fails or the file is not regular.
+/// Throws StoreError if one of these steps fails or the file is not regular.
 FileId prepareFile(const std::string& path);
 
 /// Returns `path` with all symbolic links in the folders resolved, because SQLite rejects links.
@@ -94,7 +94,7 @@ public:
     bool moved() const;
     std::int64_t changes() const { return sqlite3_changes(m_handle.get()); }  ///< rows the last run changed
 
-    /// A transaction. If it is not committed, the destructor rolls it back.
+    /// A transaction that the destructor rolls back unless commit() was called.
     class Transaction {
     public:
         explicit Transaction(Database& database) : m_database(database) {

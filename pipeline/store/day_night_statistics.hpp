@@ -27,7 +27,7 @@ private:
 };
 
 struct PhaseStatistics {
-    RunningMean kept, merged;  ///< with reuse: tokens computed, and tokens reused
+    RunningMean kept, merged;  ///< numbers of tokens; with reuse: of computed and of reused tokens
     RunningMean luminance, latency;
 };
 

@@ -1,4 +1,4 @@
-// Quantities of classes and regions: in a reading, and in the store.
+// Reads quantities of classes and regions, from a reading or from the store.
 #include <array>
 
 #include "pipeline/store/database.hpp"

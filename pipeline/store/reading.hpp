@@ -70,19 +70,19 @@ constexpr std::size_t kSummed = 6;
 /// A field of a reading: a number.
 struct ReadingField {
     using Value = std::optional<double>;
-    /// Which readings have the field. In a CSV, the fields that some readings lack are the last columns.
+    /// The readings that have the field. In a CSV, the fields that some readings lack are the last columns.
     enum class When { Always, Reuse, Compared, Followed };
 
     const char* name;  ///< column of the store and of CSV, key of JSON and MQTT
     Value (*get)(const Measurement&);
-    void (*set)(Measurement&, double) = nullptr;  ///< null: computed from other fields, not stored
+    void (*set)(Measurement&, double) = nullptr;  ///< null if the field is computed, not stored
     When when = When::Always;
     bool whole = false;  ///< whether values are whole numbers
     bool csv = true, json = true, mqtt = false;
     double otherwise = NAN;  ///< published if the value is missing; NaN: null in MQTT, nothing in Prometheus
     struct {
         std::optional<Summed> field;
-        const char *sum = nullptr, *count = nullptr;  ///< columns of `bucket`; no `count` if never absent
+        const char *sum = nullptr, *count = nullptr;  ///< columns of `bucket`; null `count`: never absent
     } summed = {};
     struct {
         const char *name = nullptr, *help = nullptr;
@@ -127,8 +127,8 @@ struct Event {
 struct Quantity {
     enum class Kind { ClassShare, RegionTokens, RegionShare, ClassObjects, RegionObjects };
     Kind kind = Kind::ClassShare;
-    int classId = -1;    ///< for kinds of shares and objects
-    std::string region;  ///< name, for kinds of regions
+    int classId = -1;    ///< for kinds with a class
+    std::string region;  ///< name, for kinds with a region
 
     bool operator<(const Quantity& other) const {
         return std::tie(kind, classId, region) < std::tie(other.kind, other.classId, other.region);
@@ -161,7 +161,7 @@ inline std::string storedName(int classId, const std::vector<std::string>& names
 struct KnownObject {
     std::int64_t id = 0;
     std::string label;  ///< name of the class, because class ids change with the model
-    cv::Rect2d place;   ///< 0..1 across and down
+    cv::Rect2d place;   ///< in fractions of the image's width and height
     Millis since{0}, last{0};
     Millis still{0};  ///< how long the object has not moved; 0: the object moves
 };

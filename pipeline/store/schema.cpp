@@ -126,7 +126,7 @@ std::string bare(const std::string& sql) {
     return result;
 }
 
-/// Returns the SQL of the store's tables and indexes in a file of this schema. Runs the migrations in memory
+/// Returns the SQL of the store's tables and indexes in schema `version`. Runs the migrations in memory
 /// to get the SQL, because SQLite rewrites a table's SQL if a migration adds a column.
 std::vector<std::string> ourStatements(std::int64_t version) {
     sqlite3* raw = nullptr;
@@ -141,7 +141,7 @@ std::vector<std::string> ourStatements(std::int64_t version) {
     return found;
 }
 
-/// Whether SQLite created this table or index itself, for a key or by ANALYZE.
+/// Returns whether SQLite itself created this table or index, for a key or by ANALYZE.
 bool isSqlites(const std::string& type, const std::string& sql) {
     return (type == "index" && sql.empty()) || sql == "createtablesqlite_stat1(tbl,idx,stat)" ||
            sql == "createtablesqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)";
@@ -155,7 +155,7 @@ std::int64_t Store::Database::number(const char* pragma) const {
     return read.integer(0);
 }
 
-/// Rejects a file that is not a store, before anything is written, because it may belong to another program.
+/// Rejects a file that is not a store, before anything is written: it may belong to another program.
 void Store::Database::recognise() const {
     const std::int64_t mark = number("PRAGMA application_id"), version = number("PRAGMA user_version");
     if (mark != 0 && mark != kApplication)

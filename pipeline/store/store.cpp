@@ -22,7 +22,7 @@ std::int64_t floorTo(std::int64_t time, std::int64_t span) {
     return time - (rest < 0 ? rest + span : rest);
 }
 
-/// Returns the SQL that inserts a reading: the columns of readingFields() and all other columns.
+/// Returns the SQL that inserts a reading with the columns of readingFields() and all other columns.
 std::string insertReadingSql() {
     std::string names = "source, time, frame, stage_tokens, night, class_shares, setup, object_counts",
                 values = "?,?,?,?,?,?,?,?";

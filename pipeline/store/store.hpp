@@ -1,4 +1,4 @@
-// Measurements over weeks, in SQLite. The schema is documented in docs/reference/store.md.
+// Stores measurements over weeks in an SQLite file. The schema is documented in docs/reference/store.md.
 #pragma once
 
 #include <memory>
@@ -46,7 +46,7 @@ public:
 
     /// Checks every page. Throws StoreError with Kind::Damaged if a page is damaged.
     void check() const;
-    /// Whether the file was moved, removed or replaced after opening. If so, new readings may be lost.
+    /// Returns whether the file was moved, removed or replaced after opening; new readings may then be lost.
     bool moved() const;
     /// Renames a damaged file to FILE.damaged-TIME, or a file of an unreleased version to FILE.old-TIME, so
     /// that a new file can be made. Also renames SQLite's log of the file. Returns the new name; empty if the
@@ -69,7 +69,7 @@ public:
     std::vector<Bucket> buckets(std::int64_t source, Span span, Millis from, Millis to) const;
     std::vector<Event> events(std::int64_t source, Millis from, Millis to) const;
     /// Returns the quantity in each span of `step` that has readings, in order of time. For RegionTokens,
-    /// uses the readings of all models, otherwise only those of `model`.
+    /// uses the readings of all models; for other kinds, only the readings of `model`.
     std::vector<QuantitySpan> quantity(std::int64_t source, const std::string& model,
                                        const Quantity& quantity, Millis from, Millis to,
                                        Millis step = std::chrono::minutes(1)) const;
@@ -78,7 +78,7 @@ public:
     KnownObjects objects(std::int64_t source) const;
     /// Returns events of all sources, newest first.
     std::vector<StoredEvent> newestEvents(std::int64_t limit) const;
-    /// Removes all these events, or none after an error. Ignores unknown ids.
+    /// Removes all these events, or none if the function throws. Ignores unknown ids.
     void removeEvents(const std::vector<std::int64_t>& ids);
     /// Adds the readings of a setup in [from, to) to `statistics`, except repetitions of a video.
     void addTo(DayNightStatistics& statistics, std::int64_t source, const Setup& setup, Millis from,
@@ -103,7 +103,7 @@ public:
     /// that writers do not wait long. Returns true if there may be more to delete.
     bool apply(const Retention& retention, Millis now, std::int64_t most = INT64_MAX);
 
-    /// Writes the measurements in [from, to) as CSV with a head line, and returns their number. `classes`:
+    /// Writes the measurements in [from, to) as CSV with a header line, and returns their number. `classes`:
     /// names by id; a class without a name is called class_ID.
     std::int64_t exportCsv(std::ostream& out, std::int64_t source, Millis from, Millis to,
                            const std::vector<std::string>& classes = {}) const;
@@ -127,10 +127,10 @@ private:
     std::unique_ptr<Database> m_database;
 };
 
-/// The last columns of a CSV. A column exists if any measurement has a value.
+/// The last columns of a CSV. A column exists if any measurement has a value for it.
 struct CsvExtras {
-    bool reuse = false;  ///< recomputed, token_age
-    bool saved = false;  ///< saved_ms
+    bool reuse = false;  ///< columns recomputed and token_age
+    bool saved = false;  ///< column saved_ms
     bool objects = false;
     std::vector<std::pair<int, std::string>> counted = {};  ///< id and name of each counted class
 
@@ -142,8 +142,8 @@ struct CsvExtras {
     }
 };
 
-/// csvHead() returns the line of column names, csvLine() a line of values, without a line break. For
-/// exportCsv() and tokens.csv of `mpm run`.
+/// csvHead() returns the line of column names, csvLine() returns a line of values, both without a line break.
+/// exportCsv() and `mpm run` (tokens.csv) use these functions.
 std::string csvHead(int stages, const std::vector<std::string>& classNames, CsvExtras extras = {});
 std::string csvLine(const Measurement& measurement, int stages, int classes, CsvExtras extras = {});
 

@@ -48,7 +48,7 @@ std::string asideName(const std::string& path, const char* why) {
     return name;
 }
 
-/// Renames a file. Fails if `to` exists. If the file system cannot check this, replaces `to`.
+/// Renames a file. Fails if `to` exists. If the file system cannot check whether `to` exists, replaces `to`.
 bool moveTo(const std::string& from, const std::string& to) {
     return renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0 ||
            (errno == EINVAL && std::rename(from.c_str(), to.c_str()) == 0);

@@ -129,7 +129,7 @@ cv::Mat Agreement::comparable(const Network& network, const cv::Mat& output) con
 
 TokenRows Agreement::rowsOf(const Network& network, const cv::Mat& values) const {
     const OutputFacts facts = network.outputFacts();
-    if (values.dims == 4) {  // channels come first; makes a row of each pixel
+    if (values.dims == 4) {  // channels come before pixels; makes each pixel a row
         const cv::Mat planes(values.size[1], static_cast<int>(values.total() / values.size[1]), CV_32F,
                              const_cast<float*>(values.ptr<float>()));
         return {planes.t(), 0, planes.cols};

@@ -25,8 +25,8 @@ public:
         }
     }
 
-    /// Runs all tokens on at least kFewestTuneImages images, and on further images until a quarter of the
-    /// time has passed. The first forward is a warm-up.
+    /// Runs the network with all tokens on at least kFewestTuneImages images, and on further images until a
+    /// quarter of the time has passed. The first forward is a warm-up.
     void addReferences(const Watcher& watcher, const Stopwatch& watch, double limit) {
         applyMethod(m_network, kAllTokens, m_own);
         const cv::Mat output = forward(0).front();
@@ -59,7 +59,7 @@ public:
                 trial.agreement = m_agreement.of(m_network, image, outputs);
                 return trial;
             } catch (const cv::Exception&) {
-                return std::nullopt;  // the model cannot run the method, such as ALGM without a grid
+                return std::nullopt;  // the model cannot run the method, for example ALGM without a grid
             }
         };
         work.seconds = [&watch] { return watch.seconds(); };
@@ -89,7 +89,7 @@ private:
     Network& m_network;
     const OwnMerging m_own;
     std::vector<cv::Mat> m_blobs;
-    std::vector<cv::Size> m_sizes;  ///< of the images
+    std::vector<cv::Size> m_sizes;  ///< sizes of the images
     Agreement m_agreement;
 };
 
@@ -154,7 +154,7 @@ constexpr Span kUsual{1, 9, 2}, kEvery{1, 9, 1}, kFirst{1, 7, 1}, kLate{3, 9, 2}
 struct Row {
     const char* method;  ///< a method, or a share of pairs such as "0.4"; "0.3 mlp": merge before the MLP
     Span span;
-    double share = 0;  ///< for ToMe: r as a share of the tokens at 12 blocks; scaled at other depths
+    double share = 0;  ///< for ToMe: r / tokens, for 12 blocks; scaled to other depths
 };
 
 /// The candidates, the most promising first. A number such as "0.4" means the method gentle with this share
@@ -167,7 +167,7 @@ const Row kTable[] = {{"0.4", kUsual},       {"0.2", kUsual},       {"0.6", kUsu
                       {"0.6", kEarly}};
 
 /// Returns the blocks of a row, in proportion to the encoder's depth. Does not scale the blocks of "mpm",
-/// which are the paper's.
+/// which come from the paper.
 std::vector<int> blocksOf(const Row& row, int blocks) {
     const Span& span = row.span;
     const bool paper = std::string(row.method) == "mpm";

@@ -1,4 +1,4 @@
-// Trials of a model on images with all tokens and with merging, for tuning.
+// Tries a model on images, with all tokens and with merging, for tuning.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace mpm::pipeline {
 
-/// The kind of agreement, by the kind of output (see kAgreements). Boxes are those of a detector; only boxes
-/// of the same label match. A map has a single channel, for example depth.
+/// The kind of agreement, by the kind of output (see kAgreements). Boxes come from a detector; only boxes
+/// with the same label match. A map has a single channel, for example depth.
 enum class AgreementKind { Labels, Boxes, Map, Rows };
 
 struct AgreementText {
@@ -29,10 +29,10 @@ inline const AgreementText& textOf(AgreementKind kind) {
     return kAgreements[static_cast<int>(kind)];
 }
 
-/// Whether an output has a single channel in the image's shape, for example depth.
+/// Returns whether an output has a single channel in the image's shape, for example depth.
 bool isMap(const Network& network, const cv::Mat& output);
 
-/// Returns the agreement on an image: for labels from 0 to 1; for maps (isMap) at most 1, also below 0.
+/// Both return the agreement on an image: for labels, 0 to 1; for maps (isMap), at most 1, perhaps negative.
 double labelAgreement(const cv::Mat& full, const cv::Mat& other);
 double mapAgreement(const cv::Mat& full, const cv::Mat& other);
 /// Returns the mean of two shares: the shares of boxes in `full` and in `other` that have a match. A box has
@@ -65,10 +65,11 @@ private:
 /// Compares outputs with the outputs of all tokens, which the caller must add first.
 class Agreement {
 public:
-    /// Adds the next image's outputs of all tokens; a detector has several outputs. `size`: size of the
-    /// image.
+    /// Adds the outputs of the next image with all tokens; a detector has several outputs. `size`: size of
+    /// the image.
     void add(const Network& network, const std::vector<cv::Mat>& outputs, cv::Size size);
-    /// Returns the agreement of other outputs on an added image; the first added image is number 0.
+    /// Compares `outputs` with the outputs of all tokens on image `image`; the first added image has number
+    /// 0.
     double of(const Network& network, size_t image, const std::vector<cv::Mat>& outputs) const;
 
     size_t size() const { return m_sizes.size(); }
@@ -81,7 +82,7 @@ private:
     std::optional<AgreementKind> m_kind;
     std::vector<cv::Size> m_sizes;
     std::vector<cv::Mat> m_full;
-    std::vector<std::vector<Detection>> m_boxes;  ///< of a detector, instead of m_full
+    std::vector<std::vector<Detection>> m_boxes;  ///< objects of a detector, instead of m_full
     RowMeans m_means;
 };
 
@@ -94,13 +95,13 @@ struct ModelTuning {
 };
 
 /// Runs each image with all tokens once, then the candidates. Leaves the network with the method that ran
-/// last. Throws MeasureError: Input if there are too few images or no block can merge, Failed if the time is
-/// over before any comparison.
+/// last. Throws MeasureError of kind Input if there are too few images or no block can merge, of kind Failed
+/// if the time is over before any comparison.
 ModelTuning tuneModel(Network& network, const std::vector<cv::Mat>& images, const TuneGoal& goal,
                       double seconds, const Watcher& watcher = {});
 
-/// Returns candidates for an encoder with this number of blocks and of image tokens (in each window). The
-/// most promising candidates are first, because the time may be too short for all. Each candidate merges.
+/// Returns candidates for an encoder with these numbers of blocks and of image tokens in the largest window.
+/// The most promising candidates come first, because the time may be too short for all.
 std::vector<Method> tuneCandidates(int blocks, int tokens);
 
 /// Selects at most `most` of the added images, at equal distances. Counts images of a single colour, but does
@@ -111,8 +112,7 @@ public:
 
     void add(const cv::Mat& image);
     bool full() const { return m_kept.size() >= m_most; }
-    /// Returns the images in such an order that, for any n, the first n images are spread about evenly over
-    /// all images.
+    /// Returns the images in an order in which the first n images are spread about evenly, for any n.
     std::vector<cv::Mat> images() const;
     int seen() const { return m_seen; }
     int blank() const { return m_blank; }

@@ -37,7 +37,7 @@ struct TuneRow {
     std::vector<double> tokens;  ///< tokens that each block computes, summed over images
 
     size_t images() const { return times.size(); }
-    double speed() const { return 1 / quantile(times, 0.5); }  ///< factor compared with all tokens
+    double speed() const { return 1 / quantile(times, 0.5); }  ///< 1 is the speed with all tokens
     double agreement() const { return mean(agreements); }
     double worst() const;  ///< mean agreement of the worst tenth of the images, at least one image
     std::vector<double> meanTokens() const;
@@ -45,7 +45,7 @@ struct TuneRow {
 };
 
 struct TuneResult {
-    std::vector<TuneRow> rows;      ///< all candidates; images() is 0 if not measured
+    std::vector<TuneRow> rows;      ///< all candidates; images() is 0 for candidates without trials
     std::vector<size_t> front;      ///< rows of the last round that no other row beats, fastest first
     std::optional<size_t> best;     ///< the row that reaches the goal; always faster than all tokens
     std::optional<size_t> nearest;  ///< if there is no best row: the row closest to the goal

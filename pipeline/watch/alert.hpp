@@ -39,7 +39,7 @@ struct AlertRule {
 struct ObjectPresence {
     std::int64_t id = 0;
     int label = 0;
-    std::map<std::string, double> stays;   ///< seconds in each region so far; "": in the image
+    std::map<std::string, double> stays;   ///< seconds in each region so far; "" is the whole image
     std::map<std::string, double> left;    ///< seconds in each region that the object left in this frame
     std::map<std::string, double> before;  ///< the part of `stays` before the program started
 };
@@ -47,21 +47,21 @@ struct ObjectPresence {
 /// Values that rules check. If a value is absent, the rules for this value keep their state.
 struct AlertInput {
     std::string source;
-    std::optional<int> hour;  ///< of the local day, 0..23; absent: rules of all hours apply
+    std::optional<int> hour;  ///< local hour, 0..23; if absent, rules of all hours apply
     std::optional<int> tokens;
     std::optional<double> luminance;
     std::vector<std::string> labels;     ///< names by class id
     std::vector<std::string> ownLabels;  ///< the model's names, if `labels` are the user's; rules use either
-    std::vector<double> classShares;     ///< of the whole image
+    std::vector<double> classShares;     ///< shares in the whole image, by class id
     std::vector<RegionReading> regions;
-    std::optional<std::map<int, int>> objectCounts;  ///< of the whole image, by class id
+    std::optional<std::map<int, int>> objectCounts;  ///< numbers in the whole image, by class id
     std::optional<std::vector<ObjectPresence>> objects;
     std::optional<bool> sourceDown;
 };
 
 struct Alert {
     std::string rule;
-    std::size_t index = 0;  ///< of the rule in AlertWatch::rules()
+    std::size_t index = 0;  ///< index of the rule in AlertWatch::rules()
     double value = 0;
     std::int64_t object = 0;  ///< the object whose stay raised the alert; 0: no single object
 };
@@ -71,7 +71,7 @@ class AlertWatch {
 public:
     using Clock = std::chrono::steady_clock;
 
-    /// A limit, because many rules would delay every reading.
+    /// The number of rules is limited, because many rules would delay every reading.
     static constexpr std::size_t kMostRules = 200;
 
     /// Throws cv::Exception if a rule is invalid or there are too many rules. Unchanged rules keep their
@@ -110,7 +110,7 @@ inline bool isOfObjects(AlertRule::Of of) {
 
 bool applies(const AlertRule& rule, const AlertInput& input);
 
-/// Whether the rule is about the class with this id.
+/// Returns whether the rule is about the class with the id `label`.
 bool isOf(const AlertRule& rule, const AlertInput& input, int label);
 
 std::optional<double> valueFor(const AlertRule& rule, const AlertInput& input);

@@ -10,7 +10,7 @@
 
 namespace mpm::pipeline {
 
-/// Corners from 0 to 1 across and down, for any image size.
+/// Corners. The coordinates are fractions of the image's width and height.
 using Polygon = std::vector<cv::Point2d>;
 
 struct Region {
@@ -27,19 +27,19 @@ struct RegionReading {
     std::map<int, int> objects = {};  ///< number of objects inside by class id, for followed classes
 };
 
-/// Returns the reading of the region of this name; null if there is none.
+/// Returns the reading of the region with this name; null if there is none.
 inline const RegionReading* readingOf(const std::vector<RegionReading>& readings, const std::string& name) {
     const auto found = std::find_if(readings.begin(), readings.end(),
                                     [&](const RegionReading& one) { return one.name == name; });
     return found != readings.end() ? &*found : nullptr;
 }
 
-/// Whether a point is inside, by the even-odd rule.
+/// Returns whether a point is inside the outline, by the even-odd rule.
 bool contains(const Polygon& outline, cv::Point2d point);
 
-/// Measures a region. `labels`: CV_8U or CV_16U ids, or empty for no shares. `map`: CV_32S, the cluster of
-/// each image token, row by row of `grid`. `seen`: from seenThrough(). Shares ignore masked pixels, but
-/// `patches` and `tokens` include masked patches.
+/// Measures a region. `labels`: CV_8U or CV_16U ids; if empty, there are no class shares. `map`: CV_32S, the
+/// cluster of each image token, row by row of `grid`. `seen`: from seenThrough(). Shares ignore masked
+/// pixels, but `patches` and `tokens` include masked patches.
 RegionReading readRegion(const Region& region, const cv::Mat& labels, const cv::Mat& map, cv::Size grid,
                          int classes, const cv::Mat& seen = {});
 

@@ -95,7 +95,7 @@ DetectionEval joinDetectionCounts(const std::vector<std::string>& paths) {
 namespace {
 
 using RowImages =
-    std::map<std::int64_t, const DetectionCounts*>;  // sorted by image: the order of shards has no effect
+    std::map<std::int64_t, const DetectionCounts*>;  // by image id, so the order of shards has no effect
 
 void addScores(const DetectionEval& eval, const RowImages& images, Json& row) {
     std::vector<std::int64_t> ids;

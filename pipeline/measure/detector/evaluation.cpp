@@ -21,7 +21,7 @@ namespace {
 
 using Kind = MeasureError::Kind;
 
-constexpr int kBest = 300;  // detections kept in each image; COCO's limits are lower
+constexpr int kBest = 300;  // largest number of detections of an image; COCO's limits are lower
 
 CocoTruth readTruth(const std::string& path, bool masks) {
     try {

@@ -17,7 +17,7 @@ namespace mpm::pipeline {
 
 struct DetectionRequest {
     std::string root, annotations;
-    bool masks = false;           ///< compares masks instead of boxes
+    bool masks = false;           ///< whether to compare masks instead of boxes
     std::vector<Method> methods;  ///< as in EvalRequest
     std::vector<Precision> precisions{Precision::F32};
     int limit = 0;  ///< largest number of images; 0: all
@@ -25,11 +25,11 @@ struct DetectionRequest {
     std::string countsFile;  ///< written during the run, and continued if it exists; empty: none
 };
 
-/// The counts of an image for a row of the table.
+/// The counts of an image for a row of the table of results.
 struct DetectionCounts {
     int row = 0;
     std::int64_t image = 0;
-    std::string leftOut;  ///< name of an image file that could not be used; the counts are then empty
+    std::string leftOut;  ///< name of the image file if it could not be used; the counts are then empty
     std::string device, precision;
     std::vector<CocoMatches> matches;
     std::vector<int> tokens, schedule;
@@ -51,8 +51,8 @@ public:
     DetectionEvaluation(const DetectionRequest& request, Open open, const std::string& modelSha256);
 
     /// @param costOf must return the operations of a network
-    /// @param save is called with at most 300 detections of each image, of the first row's method and
-    /// precision
+    /// @param save is called with at most 300 detections of each image, found by the method and precision of
+    /// the first row
     DetectionEval run(const std::function<ModelCost(const Network&)>& costOf, const Watcher& watcher,
                       const Sink& save = {});
 
@@ -72,7 +72,7 @@ private:
     const DetectionRequest m_request;
     const Open m_open;
     CocoTruth m_truth;
-    std::vector<std::int64_t> m_images;  ///< of all shards, in the order in which they run
+    std::vector<std::int64_t> m_images;                       ///< ids in all shards, in the order of the run
     std::map<std::int64_t, std::vector<size_t>> m_objectsOf;  ///< by image
     std::map<int, std::int64_t> m_categoryOf;                 ///< by class of the model
     std::vector<Row> m_rows;
@@ -84,11 +84,11 @@ constexpr const char* kDetectionCounts = "mpm_detection_counts";  ///< key of a 
 
 Json toJson(const DetectionCounts& counts);
 
-/// Returns functions that read a row of the table from each line of a file of counts.
+/// Returns a format that stores the head and the counts of a file in `eval`.
 CountsFormat detectionsInto(DetectionEval& eval);
 DetectionEval joinDetectionCounts(const std::vector<std::string>& paths);  ///< like joinShards()
 
-/// Returns the rows of the table: figures of COCO, cost and speed.
+/// Returns the rows of the table of results: COCO's figures, cost and speed.
 Json detectionRows(const DetectionEval& eval);
 
 }  // namespace mpm::pipeline
