@@ -63,8 +63,7 @@ void scheduleScreenshot(mpm::gui::MainWindow& window, const mpm::gui::Options& o
                      [state](const mpm::gui::LiveFrame& live) { state->frame = live.number; });
     QObject::connect(&window.engine(), &mpm::gui::Engine::rendered, due,
                      [due, state, write](const mpm::gui::RenderedFrame& drawn) {
-                         // Waits for the next turn of the event loop, because only then do the views show the
-                         // overlay.
+                         // The views show the overlay only in the next turn of the event loop.
                          if (!due->isActive() && drawn.analysis->frame.number == state->frame)
                              QTimer::singleShot(0, due, write);
                      });

@@ -72,8 +72,8 @@ void HourView::paintCells(QPainter& painter) const {
             painter.fillRect(place.adjusted(0.5, 0.5, -0.5, -0.5),
                              heat(theme, (found.mean - m_map.least()) / range));
             if (!found.outlier) continue;
-            // The triangle points up if the value is higher than usual, else down, because some users cannot
-            // see the colour.
+            // A triangle marks an outlier, because some users cannot see the colour. The triangle points up
+            // if the value is higher than usual, otherwise down.
             const double size = std::clamp(place.height() * 0.45, 2.5, 5.0);
             const double tip = found.deviation > 0 ? -size : size;
             const QPointF middle = place.center();

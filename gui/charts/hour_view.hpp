@@ -1,4 +1,4 @@
-// A heat map: the mean of a curve in each hour, by date and hour of the day. Marks unusual hours.
+// A heat map of a curve's mean in each hour, by date and hour of the day. Marks unusual hours.
 #pragma once
 
 #include <optional>

@@ -17,7 +17,7 @@ struct TimeMark {
     QString text;
 };
 
-/// Returns at most `most` marks at round local times in [from, to).
+/// Returns at most `most` + 1 marks at round local times in [from, to).
 std::vector<TimeMark> timeMarks(std::int64_t from, std::int64_t to, int most);
 
 }  // namespace mpm::gui

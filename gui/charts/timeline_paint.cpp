@@ -24,8 +24,8 @@ constexpr double kLeastHeight = 22;
 
 }  // namespace
 
-/// Returns the largest gap, in columns, between readings that a curve connects: three times the usual gap.
-/// During a longer gap, the source had stalled or the program was not running.
+/// Returns the largest gap between readings, in columns, that a curve bridges: three times the usual gap. In
+/// a longer gap, the source had stalled or the program was not running.
 int TimelineView::gapAllowed(const Columns& columns) const {
     std::vector<int> distances;
     int last = -1;
@@ -168,7 +168,7 @@ void TimelineView::paintCurve(QPainter& painter, const Columns& columns, const P
     painter.drawPath(path);
 }
 
-/// Draws the range from the lowest to the highest share in each column, which the mean would hide.
+/// Draws the range from the lowest to the highest value in each column. The mean would hide this range.
 void TimelineView::paintSpread(QPainter& painter, const Columns& columns, const Place& place,
                                const QColor& colour) const {
     QColor light = colour;
@@ -235,7 +235,7 @@ void TimelineView::paintEvents(QPainter& painter) const {
     const Theme& theme = Theme::of(this);
     const QRectF area = plot();
     for (const pipeline::Event& event : m_data->events(m_from, m_to)) {
-        if (event.kind == "day" || event.kind == "night") continue;  // the bands show this
+        if (event.kind == "day" || event.kind == "night") continue;  // the bands show day and night
         const double x = xOf(event.time.count());
         const QColor colour = event.kind == "source"  ? theme.bad
                               : event.kind == "alert" ? theme.warning

@@ -1,5 +1,5 @@
-// The timeline: curves, and behind them bands that show day and night. The wheel zooms, dragging pans, and
-// the pointer shows values.
+// The timeline: curves in front of bands that show day and night. The wheel zooms, dragging pans, and the
+// pointer shows values.
 #pragma once
 
 #include <QTimer>
@@ -45,7 +45,7 @@ public:
 
 signals:
     void rangeChanged();
-    /// The user clicked at this time, or near an event of this time.
+    /// Emitted if the user clicks at `time` or near an event at `time`.
     void momentChosen(qint64 time);
 
 protected:
@@ -69,7 +69,7 @@ private:
     using Columns = std::vector<TimelineColumn>;
 
     QRectF plot() const;
-    /// The place of the plot of the tokens, then the place of each lane.
+    /// The place of the tokens' plot, followed by the place of each lane.
     using Places = std::vector<Place>;
     void placeLanes(Places& places) const;
     Places places(const Columns& columns) const;

@@ -254,7 +254,7 @@ void AlertPage::read() {
     const int row = m_list->currentRow();
     if (m_showing || row < 0) return;
     pipeline::AlertRule& rule = m_rules[static_cast<std::size_t>(row)];
-    m_showing = true;  // so that this change of the box does not change the rule
+    m_showing = true;  // so that changes of the boxes below do not change the rule
     const bool noClass = m_label->count() < 2 && m_label->currentText().isEmpty();
     if (of() == pipeline::AlertRule::Of::ClassShare && noClass)
         m_of->setCurrentIndex(static_cast<int>(rule.of));

@@ -29,8 +29,8 @@ public:
               QWidget* parent = nullptr);
 
     const std::vector<pipeline::AlertRule>& rules() const { return m_rules; }
-    /// Sets the current values of the source of the current tab. Next to the threshold, the form shows the
-    /// current value of the rule's quantity.
+    /// Sets the current values of the source in front. The form shows the current value of the rule's
+    /// quantity next to the threshold.
     void setInput(const pipeline::AlertInput& input);
     /// Renames a region in the rules of a source. `everywhere`: whether to rename the region also in rules
     /// that apply to every source; true if no other source has a region with the old name.

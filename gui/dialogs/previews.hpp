@@ -17,7 +17,7 @@ public:
     static constexpr int kWidth = 96;
 
 signals:
-    /// `seconds`: 0 if the duration is unknown. Not emitted for a file without an image.
+    /// Emitted for each file with an image. `seconds`: 0 if the duration is unknown.
     void found(const QString& file, const QImage& image, double seconds);
 
 protected:

@@ -27,7 +27,7 @@ public:
     QListWidget* list() const { return m_list; }
 
 signals:
-    /// The user chose a profile that exists, or named a new profile.
+    /// Emitted if the user chooses an existing profile or names a new profile.
     void switchWanted(const QString& name);
 
 private:

@@ -11,7 +11,7 @@ class QWidget;
 
 namespace mpm::gui {
 
-/// The context of the translated texts. The struct is in a header, so that lupdate finds the struct.
+/// The translation context of the dialogs. The struct is in a header, so that Qt's lupdate finds it.
 struct Questions {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::Questions)
 };

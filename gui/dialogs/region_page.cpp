@@ -144,7 +144,7 @@ void RegionPage::remove() {
     emit changed();
 }
 
-/// If the text is not a shape, the cell shows the former text again.
+/// Stores the edited name or shape. If the text is not a shape, the cell shows the former text again.
 void RegionPage::onEdited(int row, int column) {
     if (m_filling) return;
     const QString text = m_table->item(row, column)->text().trimmed();

@@ -114,7 +114,7 @@ QDialog* showShortcutSheet(QMainWindow& window) {
     layout->addWidget(scroll);
     scroll->setWidgetResizable(true);
     scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    const QSize room = window.screen()->availableSize() - QSize(40, 60);  // the size of a window frame
+    const QSize room = window.screen()->availableSize() - QSize(40, 60);  // room for a window frame
     const int bar = scroll->verticalScrollBar()->sizeHint().width() + 2;
     for (int count = kMostColumns; count > 0; --count) {
         scroll->setWidget(makeSheet(window, count));

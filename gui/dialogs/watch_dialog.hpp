@@ -30,11 +30,11 @@ public:
 
 signals:
     void settingsChanged(const mpm::gui::WatchSettings& settings);
-    /// The user wants to draw on the image, so the dialog closes.
+    /// Emitted if the user wants to draw on the image. The dialog closes first.
     void drawRegionWanted();
     void drawMaskWanted();
     void changeShapesWanted();
-    /// The user typed a password, which belongs in the keychain.
+    /// Emitted if the user types a password, which belongs in the keychain.
     void passwordGiven(const QString& password);
 
 private:

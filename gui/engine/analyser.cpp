@@ -16,8 +16,8 @@ namespace {
 /// Reuse keeps separate values for each stream.
 constexpr int kCompared = 62, kSimulated = 63;
 
-/// Returns the share of the objects in `whole` for which `merged` has an object of the same class with an
-/// overlap (IoU) of at least three quarters.
+/// Returns the share of objects in `whole` that `merged` also contains: with the same class, and an overlap
+/// (IoU) of at least three quarters.
 double agreementOf(const std::vector<Detection>& merged, const std::vector<Detection>& whole) {
     const auto isThere = [&](const Detection& one) {
         return std::any_of(merged.begin(), merged.end(), [&](const Detection& other) {
@@ -41,7 +41,7 @@ double agreementOf(const cv::Mat& a, const cv::Mat& b, const cv::Mat& seen) {
     return double(cv::countNonZero(equal)) / std::max(1, cv::countNonZero(seen));
 }
 
-/// Drops the images, and also the labels and features, because they too show the scene.
+/// Drops all data that show the scene: images, but also labels, features and scores.
 void discardImages(Analysis& analysis) {
     analysis.frame.pixels.release();
     analysis.frame.truth = {};
@@ -105,8 +105,8 @@ void Analyser::useStream(int stream, bool fresh) {
     if (fresh) m_segmenter.encoder().forget(stream);
 }
 
-/// Follows the objects. Boxes with a low score may continue an object. After that, boxes with a low score are
-/// removed, so that the window does not show them.
+/// Follows the objects. Boxes with a low score may continue an object, but are then removed, so that the
+/// window does not show them.
 void Analyser::follow(Analysis& analysis, const Request& request, pipeline::ObjectFollower& follower) const {
     const LiveFrame& frame = analysis.frame;
     const auto secondsOf = [](auto time) {
@@ -262,8 +262,8 @@ std::unique_ptr<Analyser> loadAnalyser(const std::string& model) {
     const std::shared_ptr<ModelFacts> facts = factsOf(network, model == "default");
     pipeline::Segmenter segmenter(std::move(network));
     try {
-        // A model without a usable output fails at the first image. This call tries an image, so that the
-        // previous model stays in use if the new model fails.
+        // A model without a usable output fails at its first image. A test image runs here, before the model
+        // replaces the previous model.
         const auto found = segmenter.segment(cv::Mat(facts->input, CV_8UC3, cv::Scalar::all(0)));
         facts->classes = !found.labels.empty();
     } catch (const std::exception& error) {

@@ -18,8 +18,8 @@ public:
     /// if null, no objects are followed.
     Analysis analyse(const LiveFrame& frame, const Request& request,
                      pipeline::ObjectFollower* follower = nullptr);
-    /// Runs the same frame with reuse in a second network of the same file, because a network forgets earlier
-    /// frames when it runs without reuse. Returns null if reuse is not requested or not possible.
+    /// Runs the analysed frame with reuse in a second network of the same file. The first network runs
+    /// without reuse, so it forgets earlier frames. Returns null if reuse is not requested or not possible.
     std::shared_ptr<const pipeline::Segmentation> reuseBeside(const Analysis& analysis,
                                                               const Request& request);
     /// Runs the analysed frame again with the schedule `with` or, if `with` is empty, with all tokens.
@@ -31,7 +31,7 @@ public:
     void setFacts(const ModelFactsPtr& facts) { m_facts = facts; }
 
 private:
-    /// The counts of pixels of the frames compared so far, and the conditions that these frames share.
+    /// Pixel counts over the frames compared so far, and the settings that these frames share.
     struct Scored {
         std::vector<int> with, schedule;
         bool reuse = false;
@@ -43,7 +43,7 @@ private:
     void follow(Analysis& analysis, const Request& request, pipeline::ObjectFollower& follower) const;
     std::optional<Scores> score(const Comparison& comparison);
     void setReuse(bool on);
-    /// Selects a stream. Reuse keeps separate values for each stream. `fresh`: whether to forget the stream's
+    /// Selects a stream. Reuse keeps separate values for each stream. If `fresh`, forgets the stream's
     /// earlier frames.
     void useStream(int stream, bool fresh);
     pipeline::Segmentation run(const cv::Mat& image, const std::vector<int>& schedule,
@@ -54,7 +54,7 @@ private:
     std::unique_ptr<pipeline::Segmenter> m_beside;
     int m_besideGeneration = -1, m_besideStream = -1;
     bool m_reuse = false, m_reuseFailed = false;
-    std::map<int, int> m_generations;  // by stream
+    std::map<int, int> m_generations;  // the last generation of each stream
     Scored m_scored;
 };
 
@@ -64,8 +64,8 @@ public:
     using pipeline::ModelError::ModelError;
 };
 
-/// Loads `model` and runs the model on an image, to find errors. If no model is shipped, `default` is a model
-/// with random weights. Throws pipeline::ModelError.
+/// Loads `model` and runs it once to find errors. If no model is shipped, "default" gives a model with random
+/// weights. Throws pipeline::ModelError if the model cannot be used.
 std::unique_ptr<Analyser> loadAnalyser(const std::string& model);
 
 }  // namespace mpm::gui

@@ -55,7 +55,7 @@ struct SourceReport {
     pipeline::SourceStatus status;
     int phaseFlips = 0;
 
-    /// Whether the image on the screen is current.
+    /// Returns whether the image on the screen is current.
     bool current() const { return status.state == pipeline::SourceState::Live; }
 };
 
@@ -168,11 +168,11 @@ struct NightPair {
 };
 using NightPairPtr = std::shared_ptr<const NightPair>;
 
-/// Values of mapAfter()'s `stage`: after the last stage, and before any merge.
+/// Special values of `stage` in mapAfter(): after the last stage, and before any merge.
 constexpr int kLastStage = -1, kUnmerged = -2;
 
-/// Returns the cluster of each image token after stage `stage`, or after the last stage if there is no such
-/// stage. For kUnmerged, each token is a separate cluster.
+/// Returns the cluster of each image token after stage `stage`, or after the last stage if `stage` does not
+/// exist. For kUnmerged, each token is a separate cluster.
 cv::Mat mapAfter(const mpm::ImageReport& report, int stage);
 
 /// Returns a copy in a format that Qt paints without a conversion. `pixels`: CV_8UC3.

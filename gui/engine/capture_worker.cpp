@@ -95,7 +95,7 @@ void CaptureWorker::work() {
     while (!stopping()) {
         if (waitWhilePaused()) {
             pipeline::Frame stale;
-            reader.take(stale, std::chrono::milliseconds(0));  // drops the frame of the pause, which is stale
+            reader.take(stale, std::chrono::milliseconds(0));  // drops a frame that came during the pause
             continue;
         }
         control(reader);

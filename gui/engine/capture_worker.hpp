@@ -16,7 +16,7 @@ class CaptureWorker : public Worker {
 public:
     using Deliver = std::function<void(const LiveFrame&)>;
 
-    /// `deliver`: is called in the capture thread and must return immediately.
+    /// The capture thread calls `deliver` for each frame; `deliver` must return immediately.
     CaptureWorker(pipeline::Address address, QString name, int generation, Deliver deliver,
                   const pipeline::SceneOptions& scene);
     ~CaptureWorker() override { finish(); }
@@ -25,11 +25,11 @@ public:
     std::optional<LiveFrame> takeFrame() { return m_outbox.take(); }
 
     void setRule(const pipeline::DayNightRule& rule);
-    /// Returns the default rule for day and night. For the built-in street, the sun and the clock of the
-    /// street decide; for other sources, the luminance decides.
+    /// Returns the default rule for day and night. In the built-in street, night is from sunset to sunrise by
+    /// the street's clock. For other sources, the luminance decides.
     static pipeline::DayNightRule ruleFor(pipeline::SourceKind kind);
     void setPaused(bool paused);
-    /// Changes how a video is played. For other sources, command() ignores the change.
+    /// A change to the playback of a video. For other sources, command() ignores the change.
     using Command = std::function<void(pipeline::Reader&)>;
     void command(Command command);
     /// Sets the masks. A frame is masked before the network, the window, the store or a video receives it.

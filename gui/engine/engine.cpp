@@ -54,7 +54,7 @@ Engine::Engine(const QString& storePath, SharedNetwork* network, pipeline::Store
 }
 
 Engine::~Engine() {
-    // Asks all workers to stop before it waits for any of them, so that they end in parallel.
+    // Asks all workers to stop before waiting for any of them, so that they end in parallel.
     const QList<CaptureWorker*> captures = findChildren<CaptureWorker*>();
     for (CaptureWorker* capture : captures)
         capture->stop();
@@ -172,8 +172,8 @@ void Engine::setRequest(const Request& request) {
     if (!request.keepsImages) m_render.forget();
 }
 
-/// Returns a function that asks the store for the objects of earlier runs. If no answer comes in time, the
-/// engine follows objects without knowing the objects of earlier runs.
+/// Returns a function that asks the store for the objects of earlier runs. If no answer comes within
+/// kStorePatience, the engine follows objects without them.
 Recorder::Question Engine::objectsQuestion() {
     m_known.reset();
     const QPointer<Engine> self(this);

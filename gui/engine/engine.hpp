@@ -21,7 +21,7 @@ class Engine : public QObject {
     Q_OBJECT
 public:
     /// `storePath`: the file for the measurements. `network`: shared with other engines; must outlive this
-    /// engine. If null, the engine makes a network.
+    /// engine. If `network` is null, the engine makes a network.
     explicit Engine(const QString& storePath, SharedNetwork* network = nullptr,
                     pipeline::Store::Access access = pipeline::Store::Access::ReadWrite);
     /// Stops every worker. If the source is being read or the network is running, waits until the read or the
@@ -61,7 +61,7 @@ public:
     const SourceReport& report() const { return m_report; }
     const Request& request() const { return m_request; }
     bool paused() const { return m_paused; }
-    /// Whether the frame was captured before the last change of schedule or reuse.
+    /// Returns whether the frame was captured before the last change of schedule or reuse.
     bool isBeforeChange(const Analysis& analysis) const { return analysis.frame.captured < m_changedAt; }
 
 signals:
@@ -73,13 +73,13 @@ signals:
     void sourceReported(const mpm::gui::SourceReport& report);
     void modelLoading(const QString& model);
     void modelLoaded(const mpm::gui::ModelFactsPtr& facts);
-    /// A model cannot be loaded; the previous model, if any, stays in use.
+    /// Emitted if a model cannot be loaded. The previous model, if any, stays in use.
     void modelFailed(const QString& model, const QString& message);
     void networkFailed(const QString& message);
     void happened(const pipeline::Event& event);
-    /// An image of a folder cannot be read; emitted once for each image.
+    /// Emitted once for each image of a folder that cannot be read.
     void imageSkipped(const pipeline::SourceProblem& problem);
-    /// A thread ended unexpectedly; its work stops until the program is started again.
+    /// Emitted if a thread ends unexpectedly. Only a new start of the program starts the thread again.
     void crashed(const QString& message);
 
 private:
@@ -96,7 +96,7 @@ private:
     std::unique_ptr<SharedNetwork> m_ownNetwork;
     SharedNetwork* m_network;
     InferenceChannelPtr m_channel;
-    CaptureWorker* m_capture = nullptr;  // child of this object; older workers delete themselves at the end
+    CaptureWorker* m_capture = nullptr;  // child of this object; earlier workers delete themselves
     Request m_request;
     SavedTime m_saved;
     Steady::time_point m_changedAt;  // time of the last change of the schedule or reuse
@@ -121,7 +121,7 @@ private:
 /// Returns the name `shown`, with a number added if the name is taken.
 QString freeName(const QString& shown, const std::function<bool(const QString& name)>& isTaken);
 
-/// Whether an engine other than `self` has a different address under this name.
+/// Returns whether an engine other than `self` has a different address under this name.
 bool othersHave(const QString& name, const pipeline::Address& address,
                 const std::vector<std::unique_ptr<Engine>>& all, const Engine& self);
 
@@ -130,8 +130,8 @@ bool othersHave(const QString& name, const pipeline::Address& address,
 QString nameFor(const pipeline::Address& address, const std::vector<std::unique_ptr<Engine>>& all,
                 const Engine& self);
 
-/// `key` is the name in the keychain. Returns `key` if it begins with the address (without passwords), else
-/// nameFor().
+/// Returns `key`, the name in the keychain, if it begins with the address (without passwords). Otherwise
+/// returns nameFor().
 QString nameOf(const pipeline::Address& address, const QString& key,
                const std::vector<std::unique_ptr<Engine>>& all, const Engine& self);
 

@@ -9,7 +9,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr int kStreams = 60;  // streams of reuse for sources; the analyser uses two more
+constexpr int kStreams = 60;  // number of streams for sources; the analyser uses two more
 
 }  // namespace
 
@@ -123,7 +123,7 @@ void InferenceWorker::work() {
     }
 }
 
-/// Whether results of further runs of the current frame (a comparison, a simulated night) would be stale.
+/// Returns whether further runs of the current frame (a comparison, a simulated night) would be stale.
 bool InferenceWorker::overtaken(const InferenceChannel& channel) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     return stopping() || m_newAnalyser != nullptr || channel.m_turn.settingsHaveChanged();

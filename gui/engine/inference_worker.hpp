@@ -42,8 +42,8 @@ public:
 
     bool settingsHaveChanged() const { return m_changedAt.has_value(); }
 
-    /// Returns the earliest time at which the source may run. `interval`: least time between two starts;
-    /// ignored after the settings change. `repeats`: whether the last frame may be analysed again.
+    /// Returns the earliest time at which the source may run. `interval`: least time between two starts,
+    /// ignored if the settings have changed. `repeats`: whether the last frame may be analysed again.
     Time due(Pause interval, bool repeats) const {
         if (m_frameSince && m_start && !m_changedAt) return std::max(*m_frameSince, *m_start + interval);
         if (m_frameSince) return *m_frameSince;
@@ -66,7 +66,7 @@ public:
     /// Drops all waiting frames. From now on, frames of generations below `generation` are dropped too.
     void forgetFrames(int generation);
 
-    /// Return the newest result of a kind for the window; absent if it was already taken.
+    /// Return the newest result for the window; absent if it was already taken.
     std::optional<AnalysisPtr> takeAnalysis() { return m_analyses.take(); }
     std::optional<ComparisonPtr> takeComparison() { return m_comparisons.take(); }
     std::optional<NightPairPtr> takeNight() { return m_nights.take(); }
@@ -88,7 +88,7 @@ private:
     std::int64_t m_skipped = 0;
     int m_generation = 0;
     int m_stream = 0;                     // constant after addChannel()
-    Steady::time_point m_lastComparison;  // this and m_follower: used only by the worker's thread
+    Steady::time_point m_lastComparison;  // m_lastComparison, m_follower: used only by the worker's thread
     pipeline::ObjectFollower m_follower;
 
     Mailbox<AnalysisPtr> m_analyses;
@@ -115,7 +115,7 @@ public:
     }
 
 signals:
-    /// The network cannot be used any more; the worker waits for another network.
+    /// Emitted if the network cannot be used any more. The worker then waits for another network.
     void failed(const QString& message);
 
 protected:

@@ -27,8 +27,8 @@ public:
 signals:
     void modelLoading(const QString& model);
     void modelLoaded(const mpm::gui::ModelFactsPtr& facts);
-    /// A model cannot be loaded; the previous model, if any, stays in use. `convertible`: whether mpm convert
-    /// may make a usable model from the file.
+    /// Emitted if a model cannot be loaded. The previous model, if any, stays in use. `convertible`: whether
+    /// mpm convert may make a usable model from the file.
     void modelFailed(const QString& model, const QString& message, bool convertible);
     void networkFailed(const QString& message);
     void classesRenamed(const mpm::gui::ModelFactsPtr& facts);

@@ -31,7 +31,7 @@ public:
     static constexpr std::chrono::seconds kPatience{20};
 
 signals:
-    /// Emitted for each image; or once, if no image comes.
+    /// Emitted for each image, or once if no image comes.
     void found(const mpm::gui::ProbeResult& result);
 
 protected:

@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::chrono::milliseconds kGather{1'000};  // one transaction a second, to spare the SD card
 constexpr std::chrono::milliseconds kRetry{5'000};
-constexpr std::size_t kMostReadingsWaiting = 20'000;  // hours at 1 Hz; if more wait, the oldest are dropped
+constexpr std::size_t kMostReadingsWaiting = 20'000;  // 5 hours at 1 Hz; if more wait, the oldest are dropped
 constexpr std::chrono::hours kRecent{3};
 constexpr std::chrono::seconds kObjectsEvery{10};
 constexpr std::chrono::milliseconds kPruneEvery = std::chrono::hours(1);
-constexpr int kMostAsides = 5;           // limit of renamed files, because a failing disk could fill up
+constexpr int kMostAsides = 5;           // limit of renamed files, which could fill a failing disk
 constexpr std::int64_t kPruned = 5'000;  // readings removed in a step
 constexpr pipeline::Millis kForever{INT64_MAX};
 constexpr pipeline::Millis kSlice = std::chrono::hours(1);  // span of readings compared in a step
@@ -200,7 +200,7 @@ void Recorder::store(std::deque<Batch> batches) {
         try {
             return write(batches);
         } catch (const std::exception& error) {
-            m_store.reset();  // the next attempt opens the file again, which may have been moved or repaired
+            m_store.reset();  // the next attempt opens the file again; it may have been moved or repaired
             m_source = -1;
             if (!first || !setAside(error)) return fail(std::move(batches), error);
         }
@@ -306,7 +306,7 @@ void Recorder::continueComparison() {
     while (*m_comparing->next < end && std::chrono::steady_clock::now() - begun < kSliceTime) {
         const pipeline::Millis to = std::min(*m_comparing->next + kSlice, end);
         m_store->addTo(m_comparing->found->statistics, m_source, m_comparing->setup, *m_comparing->next, to);
-        const auto rest = m_store->readingsIn(m_source, to, end);  // skips years without readings
+        const auto rest = m_store->readingsIn(m_source, to, end);  // skips long spans without readings
         m_comparing->next = rest ? rest->first : end;
     }
     if (*m_comparing->next < end) {

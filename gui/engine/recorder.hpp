@@ -15,11 +15,11 @@
 
 namespace mpm::gui {
 
-/// Readings whose time is ahead of the clock by more than this are not shown. A stored time may be ahead of
+/// Readings whose time is ahead of the clock by more than kAhead are not shown. A stored time may be ahead of
 /// the clock because the clock was wrong when the reading was stored, or is wrong now.
 constexpr std::chrono::hours kAhead{14 * 24};
 
-/// Measurements from before the program started.
+/// The stored measurements and events of a source.
 struct History {
     std::vector<pipeline::Measurement> readings;  ///< of the last hours
     std::vector<pipeline::Bucket> minutes, hours;
@@ -38,8 +38,8 @@ using StoredComparisonPtr = std::shared_ptr<const StoredComparison>;
 class Recorder : public Worker {
     Q_OBJECT
 public:
-    /// With ReadOnly, writes nothing to the store: add(), addEvent(), setObjects() and removeEvents() do
-    /// nothing.
+    /// If `access` is ReadOnly, writes nothing to the store: add(), addEvent(), setObjects() and
+    /// removeEvents() do nothing.
     explicit Recorder(const QString& path,
                       pipeline::Store::Access access = pipeline::Store::Access::ReadWrite);
     /// Writes all waiting data, then ends the thread.
@@ -47,7 +47,7 @@ public:
 
     using Question = std::function<void(const pipeline::Store& store, std::int64_t source)>;
 
-    /// All calls return immediately. `source` must not contain a password. Emits historyLoaded() if a
+    /// All functions return immediately. `source` must not contain a password. Emits historyLoaded() if a
     /// receiver is connected. `question`: as in ask(), but answered before the history, which may take
     /// seconds to load.
     void setSource(const QString& source, Question question = {});
@@ -82,11 +82,11 @@ signals:
     void compared(const std::shared_ptr<const mpm::gui::StoredComparison>& comparison);
     void exported(const QString& file, qint64 rows);
     void exportFailed(const QString& file, const QString& message);
-    /// Measurements cannot be stored at present. They wait in memory, and writing is tried again. `forGood`:
-    /// waiting will not help, because the file was never usable.
+    /// Emitted if measurements cannot be stored at present; they wait in memory for the next attempt.
+    /// `forGood`: waiting will not help, because the file was never usable.
     void failing(const QString& message, bool forGood);
     void recovered();
-    /// A damaged file was renamed, and measurements continue in a new file.
+    /// Emitted after a damaged file was renamed. Measurements continue in a new file.
     void replaced(const QString& message);
 
 protected:
@@ -147,7 +147,7 @@ private:
     std::optional<Comparing> m_compareWanted;  // guarded by m_mutex
     std::optional<Comparing> m_comparing;      // used by the thread only
 
-    std::unique_ptr<pipeline::Store> m_store;  // this and all below: used by the thread only
+    std::unique_ptr<pipeline::Store> m_store;  // all from here on, except m_lost: used by the thread only
     std::int64_t m_source = -1;
     QString m_sourceName;
     bool m_failing = false, m_everOpened = false, m_historyWanted = false;

@@ -25,7 +25,7 @@ QImage mergeMapOf(const cv::Mat& image, const pipeline::Segmentation& found, con
     return toImage(drawn);
 }
 
-/// Draws which tokens were computed. If reuse is suspended, draws all tokens as computed.
+/// Draws a map of the computed tokens. If reuse is suspended, draws all tokens as computed.
 QImage reuseMapOf(const Analysis& analysis, const cv::Mat& seen) {
     const ReuseReport& reuse = analysis.reuse();
     if (reuse.state == ReuseState::Off) return {};

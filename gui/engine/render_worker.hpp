@@ -93,7 +93,7 @@ private:
     Mailbox<RenderedFrame> m_frames;
     Mailbox<RenderedComparison> m_comparisons;
     Mailbox<RenderedNight> m_nights;
-    ModelFactsPtr m_model;  // this and the next three: used only by the thread
+    ModelFactsPtr m_model;  // m_model to m_colours: used only by the thread
     int m_generation = -1;
     std::int64_t m_learned = -1;  // number of the newest frame from which colours were learned
     pipeline::FeatureColours m_colours;

@@ -14,7 +14,7 @@ class SavedTime {
 public:
     static constexpr std::size_t kKept = 9;
 
-    /// After this time without a comparison, the values are stale: the load of the machine may have changed.
+    /// Without a comparison for this time, the values are stale, because the machine's load may have changed.
     static constexpr std::chrono::seconds kFresh{5};
 
     /// Adds a comparison. If the conditions have changed, drops the earlier comparisons first.
@@ -32,7 +32,7 @@ public:
 
     bool stale() const { return !any() || Steady::now() - m_newest > kFresh; }
 
-    /// Return medians over the same frames: time with all tokens, time with merging, time saved.
+    /// Return times over the same frames: two medians, and mergedMs() as their difference.
     double wholeMs() const { return median(&Entry::whole); }
     double mergedMs() const { return wholeMs() - savedMs(); }
     double savedMs() const { return median(&Entry::saved); }

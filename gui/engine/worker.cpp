@@ -23,7 +23,7 @@ void Worker::stop() {
 void Worker::finish() {
     stop();
     wait();
-    m_ended.load(std::memory_order_acquire);  // wait() is enough, but ThreadSanitizer does not see this
+    m_ended.load(std::memory_order_acquire);  // wait() suffices, but ThreadSanitizer does not see its lock
 }
 
 void Worker::post(std::function<void()> message) {

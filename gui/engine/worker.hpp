@@ -25,10 +25,10 @@ public:
     void finish();
 
 signals:
-    /// An unexpected exception ended the thread.
+    /// Emitted if an unexpected exception ends the thread.
     void crashed(const QString& message);
-    /// A message waits. The signal has no arguments, because Qt would pass them under a lock that
-    /// ThreadSanitizer does not see.
+    /// Emitted when a message waits. The signal has no arguments, because Qt would pass them under a lock
+    /// that ThreadSanitizer does not see.
     void posted();
 
 protected:

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kBadInput = 3;
 
-/// Writes a line to stderr without the time, which the journal adds.
+/// Writes a line to stderr. The line contains no time, because the journal adds the time.
 void log(const QString& text) {
     std::fprintf(stderr, "mpm-monitor: %s\n", printable(text.toStdString(), 1500).c_str());
 }
@@ -114,7 +114,7 @@ int runHeadless(int& argc, char** argv, const Options& options) {
     QObject::connect(&signals_, &UnixSignals::endWanted, &application, [] { QCoreApplication::exit(0); });
     try {
         Headless headless(options);
-        // Queued, because `headless` may fail before the event loop runs, and exit() would then do nothing.
+        // The connection is queued, because exit() does nothing before the event loop runs.
         QObject::connect(
             &headless, &Headless::failed, &application, [](int status) { QCoreApplication::exit(status); },
             Qt::QueuedConnection);

@@ -23,11 +23,11 @@ public:
     explicit Headless(const Options& options);
 
     Session& session() { return m_session; }
-    /// Must be called at the end. Returns `status`, or 1 instead of 0 if measurements were lost.
+    /// Must be called at the end. Returns `status`, but 1 instead of 0 if measurements were lost.
     int finish(int status);
 
 signals:
-    /// The monitor cannot continue; `status`: the exit status of the program.
+    /// Emitted if the monitor cannot continue. `status`: the exit status of the program.
     void failed(int status);
 
 private:
@@ -35,13 +35,13 @@ private:
     void onReport(const Engine& engine, const SourceReport& report);
     void onModel(const ModelFactsPtr& facts);
 
-    std::map<const Engine*, pipeline::SourceState> m_logged;  // by source: the newest state in the log
+    std::map<const Engine*, pipeline::SourceState> m_logged;  // the last logged state of each source
     std::set<const Engine*> m_measured;
     Session m_session;
 };
 
-/// Runs until SIGINT or SIGTERM, or for `--after` seconds. Returns the program's exit status: 0; 3 if the
-/// profile, the source, the model or the store cannot be used; 1 if a part stopped or measurements were lost.
+/// Runs until SIGINT or SIGTERM, or for `--after` seconds. Returns the program's exit status: 3 if profile,
+/// source, model or store cannot be used; 1 if a thread failed or measurements were lost; otherwise 0.
 int runHeadless(int& argc, char** argv, const Options& options);
 
 }  // namespace mpm::gui

@@ -42,8 +42,7 @@ public:
     int rowCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : Rows; }
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
 
-    /// Must be called if another source is shown. Clears all rows except the model, the store and the
-    /// processor.
+    /// Must be called if another source is shown. Clears all rows except device, processor, model and store.
     void clear();
     void setSource(const SourceReport& report);
     void setAnalysis(const pipeline::Measurement& measurement, const Analysis& analysis);

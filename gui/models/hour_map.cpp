@@ -61,8 +61,8 @@ void HourMap::compare() {
         for (const double mean : means)
             distances.push_back(std::abs(mean - usual));
         // For a normal distribution, 1.4826 times the median deviation is the standard deviation. The spread
-        // is at least half a percent of the usual value. Otherwise, if a scene never changes, one more token
-        // would be an outlier.
+        // is at least half a percent of the usual value. Otherwise, in a scene that never changes, a single
+        // additional token would be an outlier.
         const double spread = std::max(1.4826 * median(distances), 0.005 * std::abs(usual));
         for (auto& day : m_days) {
             Cell& cell = day[hour];

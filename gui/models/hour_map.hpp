@@ -1,5 +1,5 @@
-// A map of a quantity by date and hour of the day, and the deviation of each value from the usual value at
-// the same hour.
+// A map of a quantity by date and hour of the day, with each value's deviation from the usual value at that
+// hour.
 #pragma once
 
 #include <functional>
@@ -19,11 +19,11 @@ public:
         double deviation = 0;         ///< from `usual`, as a multiple of the typical deviation at that hour
         bool outlier = false;
     };
-    /// `Cell::usual` is set only if more than this number of days have readings at the hour.
+    /// `Cell::usual` is set only if more than kLeastDays days have readings at the hour.
     static constexpr int kLeastDays = 4;
     static constexpr double kOutlier = 3.5;
 
-    /// Returns the quantity of a column.
+    /// A function that returns the quantity of a column.
     using Of = std::function<const Span&(const TimelineColumn&)>;
     HourMap() = default;
     HourMap(const TimelineData& data, const Of& of);

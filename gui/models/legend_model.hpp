@@ -1,4 +1,4 @@
-// The classes of a model as a table: colour, name, share of the image, shown or hidden.
+// The classes of a model as a table: colour, name, share of the image, visibility.
 #pragma once
 
 #include <string>
@@ -38,9 +38,9 @@ public:
     QString name(int id) const;
 
 signals:
-    /// A colour or the visibility changed; not emitted for shares.
+    /// Emitted if a colour or the visibility of a class changes, but not if shares change.
     void styleChanged();
-    /// The user typed a name for the class; empty: the user wants the name from the model again.
+    /// Emitted if the user types a name for a class; empty: the class gets the model's name again.
     void renameWanted(int id, const QString& name);
 
 private:

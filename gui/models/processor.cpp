@@ -17,7 +17,7 @@ std::optional<T> readOne(const fs::path& path, std::ios_base& (*base)(std::ios_b
     return file >> base >> value ? std::optional<T>(value) : std::nullopt;
 }
 
-/// Whether `type` contains a name that chips and kernels use for a processor's sensor.
+/// Returns whether `type` contains a name that chips and kernels use for a processor's sensor.
 bool ofProcessor(const std::string& type) {
     for (const char* word : {"cpu", "CPU", "x86_pkg", "soc", "package", "k10temp", "coretemp"})
         if (type.find(word) != std::string::npos) return true;

@@ -25,14 +25,14 @@ float percentOf(int tokens, const pipeline::Measurement& m) {
     return m.tokensIn > 0 ? 100.f * float(tokens) / float(m.tokensIn) : 100.f;
 }
 
-/// Calls `with` for each field that has a mean over minutes and hours, and the field's value in `m`.
+/// For each field that has means over minutes and hours, passes its index and its value in `m` to `with`.
 template <typename With>
 void forSummed(const pipeline::Measurement& m, With with) {
     for (const pipeline::ReadingField& field : pipeline::readingFields())
         if (field.summed.field) with(static_cast<std::size_t>(*field.summed.field), field.get(m));
 }
 
-/// Inserts by time, because searches need the order even after a clock jumps back.
+/// Inserts `item` in the order of time, which searches need even after the clock jumps back.
 template <typename Deque, typename Item>
 void insertByTime(Deque& deque, Item item) {
     if (deque.empty() || !(item.time < deque.back().time)) {
@@ -183,8 +183,7 @@ void TimelineData::fillReadings(std::vector<TimelineColumn>& columns, Time from,
     }
 }
 
-/// `single`: whether to fill in single readings. If so, a minute is filled in only if no reading of this
-/// minute is in memory.
+/// If `single`, fills in single readings, and a minute only if no reading of this minute is in memory.
 void TimelineData::fillQuantities(std::vector<TimelineColumn>& columns, Time from, Time to,
                                   bool single) const {
     const int count = static_cast<int>(columns.size());
@@ -246,8 +245,8 @@ bool TimelineData::empty() const {
 }
 
 Time TimelineData::first() const {
-    // A stored hour or minute begins at a round time, often before its first reading. If minutes or readings
-    // begin inside the first hour, or readings inside the first minute, uses the earliest of these.
+    // A stored hour or minute often begins before its first reading. So a minute counts only if it ends
+    // before the first reading in memory, and an hour only if it ends before the first minute and reading.
     Time first = m_readings.empty() ? INT64_MAX : m_readings.front().time;
     for (const Level* level : {&m_minutes, &m_hours})
         if (!level->buckets.empty() && level->buckets.front().time.count() + level->span <= first)

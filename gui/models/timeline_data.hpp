@@ -1,4 +1,4 @@
-// The measurements of the timeline. The view reads them as columns, so that the time to paint does not depend
+// The measurements of the timeline. The view reads columns, so that the time to paint does not depend
 // on the number of measurements.
 #pragma once
 
@@ -31,8 +31,8 @@ struct Span {
 };
 
 struct TimelineColumn {
-    static constexpr int kStages = 4;  ///< limit of curves for merges before the last; more would look alike
-    // In percent of the tokens before any merge, so that readings of several models can be compared.
+    static constexpr int kStages = 4;  ///< most curves for merges before the last; more would look alike
+    // `stages` and `kept` are percentages of the tokens before any merge, so that models can be compared.
     std::array<Span, kStages> stages;  ///< after each merge except the last; only in single readings
     Span kept;                         ///< after the last merge
     std::array<Span, pipeline::kSummed> means;
@@ -73,7 +73,7 @@ public:
     /// readings of the range are in memory or the columns are very narrow. Otherwise, they contain minutes
     /// or, if the columns are wide, hours.
     std::vector<TimelineColumn> columns(Time from, Time to, int count) const;
-    /// Whether columns() with these arguments contains single readings instead of minutes or hours.
+    /// Returns whether columns() with these arguments contains single readings instead of minutes or hours.
     bool readingsShown(Time from, Time to, int count) const;
     std::vector<pipeline::Event> events(Time from, Time to) const;
 
@@ -87,7 +87,7 @@ private:
     struct Reading {
         Time time;
         std::array<float, pipeline::kSummed> values;        // NaN if absent
-        std::array<float, TimelineColumn::kStages> stages;  // negative if there is no such stage
+        std::array<float, TimelineColumn::kStages> stages;  // negative if the stage does not exist
         float kept;
         bool night;
     };

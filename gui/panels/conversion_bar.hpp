@@ -1,4 +1,4 @@
-// A bar at the lower edge while a model is converted or tuned: model, time so far, a button to cancel.
+// A bar with the elapsed time and a cancel button, shown while a model is converted or tuned.
 #pragma once
 
 #include <QElapsedTimer>
@@ -20,7 +20,7 @@ public:
 
     void begin(Task task, const QString& file);
     void end();
-    /// Whether a model is being tuned, or images for tuning are being collected.
+    /// Returns whether a model is being tuned, or images for tuning are being collected.
     bool tunes() const { return busy() && m_task != Task::Conversion; }
     bool busy() const { return m_second.isActive(); }
 

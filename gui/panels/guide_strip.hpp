@@ -1,4 +1,4 @@
-// A strip for the built-in street, which explains the compared images and offers the next steps.
+// A strip that explains the compared images of the built-in street and offers the next steps.
 #pragma once
 
 #include <QFrame>

@@ -191,8 +191,7 @@ void HeaderBar::setStale(bool stale) {
     setMark(*m_speed, "stale", stale);
 }
 
-/// Hides the difference if it is within the scatter of single frames, because so small a difference may be
-/// chance.
+/// Hides the difference if it is within the scatter of single frames, because it may then be chance.
 void HeaderBar::setDayNight(const pipeline::DayNightStatistics& statistics) {
     const auto difference = statistics.difference(&pipeline::PhaseStatistics::kept);
     m_differs = statistics.complete() && std::abs(difference.percent) > difference.spread;

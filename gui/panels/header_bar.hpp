@@ -22,7 +22,7 @@ public:
 
     /// `address`: shown in the tool tip if the source has another name.
     void setSource(const SourceReport& report, bool paused, const QString& address = {});
-    /// `street`: whether the model is trained on the built-in street only. If so, the header warns of this
+    /// `street`: whether the model is trained on the built-in street only. If so, the header shows a warning
     /// while another source is shown.
     void setModel(const QString& text, bool warning, bool street = false);
     void setAnalysis(const Analysis& analysis);

@@ -1,5 +1,4 @@
-// The legend as a table. A check mark shows a class; after a double click on the name of a class, the user
-// can choose another colour.
+// The legend as a table. A check box shows or hides a class. A double click opens a dialog for the colour.
 #pragma once
 
 #include <QHash>
@@ -11,8 +10,8 @@
 
 namespace mpm::gui {
 
-/// Keeps an icon for each colour. Otherwise, Qt would make a new icon at each painting and keep all these
-/// icons (ten megabytes).
+/// Keeps an icon for each colour. Otherwise, Qt would make a new icon at each painting and keep all icons
+/// (ten megabytes).
 class NameDelegate : public QStyledItemDelegate {
     Q_OBJECT
 public:
@@ -41,7 +40,7 @@ public:
     QSize sizeHint() const override;
 
 signals:
-    /// The user wants to add a lane for this class to the timeline, or to remove this lane.
+    /// Emitted if the user wants to add the lane of a class to the timeline, or to remove the lane.
     void laneWanted(int id);
 
 private:

@@ -1,4 +1,4 @@
-// The controls of a video: position, steps, speed, repetition. Hidden for any other source.
+// The controls of a video: position, steps, speed, repetition. The bar is hidden for any other source.
 #pragma once
 
 #include <QElapsedTimer>
@@ -28,7 +28,7 @@ public:
 signals:
     void pauseWanted(bool paused);
     void stepWanted(int direction);
-    /// The user chose another position, speed or repetition.
+    /// Emitted if the user chooses another position, speed or repetition.
     void commanded(const std::function<void(pipeline::Reader&)>& command);
 
 private:

@@ -180,7 +180,7 @@ void ScheduleView::setOwnSchedule(const std::vector<int>& schedule) {
 }
 
 void ScheduleView::setReuse(ReuseState state) {
-    if (state == ReuseState::Full) state = ReuseState::Partial;  // shown alike: in both states nothing merges
+    if (state == ReuseState::Full) state = ReuseState::Partial;  // both states look alike: no tokens merge
     if (std::exchange(m_reuse, state) != state) showState();
 }
 

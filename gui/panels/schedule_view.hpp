@@ -45,10 +45,10 @@ class ScheduleView : public QWidget {
 public:
     explicit ScheduleView(ScheduleModel* model, QWidget* parent = nullptr);
 
-    /// Marks the schedule of the model file.
+    /// Marks the preset that equals the schedule in the model file.
     void setOwnSchedule(const std::vector<int>& schedule);
-    /// Shows the state of reuse. While reuse is on, tokens merge by the schedule only if too many tokens
-    /// change, so that reuse is suspended.
+    /// Shows the state of reuse. While reuse is on, tokens merge by the schedule only if reuse is suspended,
+    /// because too many tokens change.
     void setReuse(ReuseState state);
     BlockList* list() const { return m_list; }
 

@@ -32,7 +32,7 @@ public:
     void setFolded(const QStringList& names);
 
 signals:
-    /// The user wants to add a lane for this quantity to the timeline, or to remove this lane.
+    /// Emitted if the user wants to add the lane of a quantity to the timeline, or to remove the lane.
     void laneWanted(const mpm::pipeline::Quantity& quantity);
     void comparedHoursChosen(int hours);
     /// `time`: of the chosen row, in milliseconds since 1970. `source`: if empty, the source in front.

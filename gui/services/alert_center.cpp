@@ -18,7 +18,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// Whether the source gives no current frames; absent if the engine is paused or has no source.
+/// Returns whether the source gives no current frames; nothing if the engine is paused or has no source.
 std::optional<bool> isDown(const Engine& engine) {
     using State = pipeline::SourceState;
     if (engine.paused() || engine.sourceName().isEmpty()) return std::nullopt;
@@ -108,7 +108,7 @@ QString describeAlert(const pipeline::AlertRule& rule, double value) {
 }
 
 void notifyDesktop(const QString& title, const QString& text) {
-    // If the desktop interprets markup, or does not answer, escapes the text.
+    // Escapes the text, unless the desktop answers that it does not interpret markup.
     auto* asked =
         new QDBusPendingCallWatcher(QDBusConnection::sessionBus().asyncCall(callDesktop("GetCapabilities")));
     QObject::connect(asked, &QDBusPendingCallWatcher::finished, asked, [asked, title, text] {

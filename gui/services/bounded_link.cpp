@@ -25,7 +25,7 @@ bool wouldBlock() {
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-/// Fills an empty buffer. Returns false if the other side has closed (`errno` is then 0) or after an error.
+/// Fills an empty buffer. Returns false after an error, or if the other side has closed (`errno` is then 0).
 bool fill(int from, std::string& buffer) {
     std::array<char, 4096> bytes{};
     const ssize_t count = recv(from, bytes.data(), bytes.size(), 0);

@@ -47,7 +47,7 @@ private:
     const Clock::time_point m_begun = Clock::now();
     Descriptor m_outside, m_inside, m_stop;
     std::atomic<std::int64_t> m_messages{0};
-    std::int64_t m_received = 0;  // this and the next three: used only by the thread
+    std::int64_t m_received = 0;  // only the thread uses this and the next three members
     std::string m_up, m_down;
     bool m_connected = false;
     mutable std::mutex m_mutex;

@@ -35,7 +35,7 @@ public:
     /// Returns "where: name", for error messages of the caller.
     std::string nameOf(const char* name) const { return m_where.empty() ? name : m_where + ": " + name; }
     [[noreturn]] void refuse(const char* name, const std::string& expected) const;
-    /// Must be called after all known names were read. Throws if the object has another name.
+    /// Throws if the object has a name that was not read. Must be called after all known names were read.
     void finish() const;
 
 private:

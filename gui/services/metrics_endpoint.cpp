@@ -27,7 +27,7 @@ using Counters = prometheus::Family<prometheus::Counter>;
 
 const prometheus::Histogram::BucketBoundaries kSeconds = {0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5};
 
-/// Whether the address is that of a single machine. False for "every address" and for multicast addresses.
+/// Returns whether the address is that of a single machine; false for "every address" and for multicast.
 bool isOneMachine(const QHostAddress& address) {
     bool hasV4 = false;
     const bool any = address.toIPv4Address(&hasV4) == 0 && hasV4;  // true for ::ffff:0.0.0.0 too
@@ -73,8 +73,8 @@ public:
                                                              .Help("Time in the network, one frame")
                                                              .Register(*registry);
 
-    /// Replaces a source's values for classes and regions. A value that is not in `values` disappears.
     using Values = std::map<std::pair<Gauges*, prometheus::Labels>, double>;
+    /// Replaces a source's values for classes and regions. A value that is not in `values` disappears.
     void setValues(const std::string& source, const Values& values) {
         for (const auto& [gauge, value] : std::exchange(m_values[source], values))
             if (values.count(gauge) == 0) gauge.first->Remove(&gauge.first->Add(gauge.second));
@@ -82,7 +82,7 @@ public:
             gauge.first->Add(gauge.second).Set(value);
     }
 
-    /// Sets a value. A value that is not known (NaN) is removed from the page.
+    /// Sets a value on the page, or removes the value if it is not known (NaN).
     static void set(Gauges& family, const prometheus::Labels& by, double value) {
         prometheus::Gauge& gauge = family.Add(by);
         if (std::isnan(value))

@@ -83,8 +83,8 @@ QJsonObject stateOf(const pipeline::Measurement& m, const std::vector<std::strin
     return json;
 }
 
-/// Returns Home Assistant's template for the field. A value that may be null is not rounded. Without
-/// rounding, null becomes "None", which means "unknown".
+/// Returns Home Assistant's template for the field. A value that may be null is not rounded, so that
+/// null becomes "None", which means "unknown".
 QString templateOf(const pipeline::ReadingField& field) {
     const bool mayMiss = field.when != pipeline::ReadingField::When::Always && std::isnan(field.otherwise);
     QString text = QStringLiteral("value_json.") + QLatin1String(field.name);
@@ -179,7 +179,7 @@ void MqttPublisher::setLink(std::unique_ptr<BoundedLink> link) {
     std::swap(m_link, link);
 }
 
-/// Runs in the publisher's thread, as does reportDisconnected().
+/// Runs in the publisher's thread, like reportDisconnected().
 void MqttPublisher::onConnect(int result) {
     if (result != 0) return reportDisconnected(QString::fromLatin1(mosquitto_connack_string(result)));
     m_failures = 0;
@@ -336,8 +336,8 @@ void MqttPublisher::announceClasses(const QString& source, std::vector<std::stri
     }
 }
 
-/// For the image and each region, announces how many objects of each followed class there are, and whether
-/// there are any. Removes sensors that no longer apply.
+/// Announces two sensors of each followed class for the image and for each region: the number of objects, and
+/// whether there is any object. Removes sensors that no longer apply.
 void MqttPublisher::announceObjects(const QString& source, const pipeline::Measurement& m,
                                     const std::vector<std::string>& labels) {
     std::map<QString, std::pair<QString, QString>> wanted;  // by id: name, and path of the count

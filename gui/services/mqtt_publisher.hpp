@@ -17,7 +17,7 @@ struct mosquitto;
 namespace mpm::gui {
 
 /// A thread that connects and reconnects until it is stopped; every call returns immediately. The library's
-/// thread is not used, because it would sleep for a whole keep-alive interval after a failed first attempt.
+/// own thread is not used, because it sleeps for a whole keep-alive interval after a failed first attempt.
 class MqttPublisher : public Worker {
     Q_OBJECT
 public:
@@ -33,7 +33,7 @@ public:
     /// `title`: the name of the source for the user. If the title changes, the topics change too, and Home
     /// Assistant receives the new topics.
     void publishState(const QString& source, const QString& title, bool up, const QString& state);
-    /// Sends "closed" as the last state of the source, and removes its measurement from the broker.
+    /// Sends "closed" as the last state of the source, and removes the source's measurement from the broker.
     void close(const QString& source);
     void publishAlert(const AlertNotice& notice);
 
@@ -72,7 +72,7 @@ private:
     std::unique_ptr<BoundedLink> m_link;  // guarded by m_mutex
     int m_failures = 0;                   // used only by the thread
     QString m_told;
-    std::int64_t m_published = 0;  // messages sent; the broker acknowledges them in order
+    std::int64_t m_published = 0;  // number of sent messages; the broker acknowledges messages in order
     std::atomic<std::int64_t> m_acknowledged{0};
     struct Sent {
         QElapsedTimer since;

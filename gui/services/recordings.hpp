@@ -1,4 +1,4 @@
-// The recorded videos in a folder, and the search for the video that shows a moment.
+// Lists the recorded videos in a folder, and finds the video that shows a moment.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Passwords, which are stored only in the desktop's keychain (Secret Service or KWallet).
+// Stores passwords, only in the desktop's keychain (Secret Service or KWallet).
 #pragma once
 
 #include <functional>
@@ -24,8 +24,8 @@ public:
     void find(const QString& key,
               std::function<void(std::optional<QString> secret, const QString& problem)> then);
 
-    /// Store and find the address of a source under the key PROFILE/NAME, because two profiles may have
-    /// sources of the same name. If this key does not exist, findAddress() looks for the key NAME, which a
+    /// Both use the key PROFILE/NAME for the address of a source, because two profiles may have sources
+    /// of the same name. If this key does not exist, findAddress() looks for the key NAME, which a
     /// user or an earlier version may have made.
     void keepAddress(const QString& name, const QString& address,
                      std::function<void(const QString& problem)> then);

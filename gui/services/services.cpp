@@ -63,7 +63,7 @@ void Services::applyMqtt(const MqttSettings& settings) {
     const QString key = mqttKey(settings);
     m_secrets.find(
         key, [this, key, settings](const std::optional<QString>& password, const QString& problem) {
-            if (!(m_settings.mqtt == settings)) return;  // changed before the keychain answered
+            if (!(m_settings.mqtt == settings)) return;  // the settings changed before the keychain answered
             if (password) return startMqtt(*password);
             const QString words = tr("MQTT: the password of %1 is not in the keychain: %2").arg(key, problem);
             setMqttStatus(words);

@@ -1,4 +1,4 @@
-// Alerts, publishing and videos for every attached engine, with a window or without.
+// Raises alerts, publishes measurements and records videos for every attached engine.
 #pragma once
 
 #include <map>
@@ -16,14 +16,14 @@ namespace mpm::gui {
 class Services : public QObject {
     Q_OBJECT
 public:
-    /// `videos`: folder of recordings, used if the settings contain no folder. Small images are stored next
-    /// to this folder.
+    /// `videos`: folder of recordings, used if the settings contain no folder. Thumbnails are stored next to
+    /// this folder.
     Services(const QString& profile, const QString& videos);
 
     /// Applies the settings immediately. Parts whose settings did not change continue undisturbed.
     void apply(const WatchSettings& settings);
     const WatchSettings& settings() const { return m_settings; }
-    /// Stops storing small images, because another program that uses the profile stores them.
+    /// Stops storing thumbnails, because another program that uses the profile stores them.
     void setReadOnly() { m_readOnly = true; }
     /// Serves the engine until the engine is destroyed or detached.
     void attach(Engine& engine);
@@ -58,7 +58,7 @@ public:
 
 signals:
     void alerted(const mpm::gui::AlertNotice& notice);
-    /// `text`: for the user. `trouble`: the text remains visible until the next message.
+    /// `text`: for the user. `trouble`: if true, the text remains visible until the next message.
     void messagePosted(const QString& text, bool trouble);
     void recordingChanged();
     void mqttStatusChanged(const QString& status, bool connected);

@@ -125,7 +125,7 @@ void Thumbnails::write(const Task& task) {
     try {
         makePrivateFolders(QFileInfo(file).absolutePath().toStdString());
     } catch (const std::exception&) {
-        return;  // not reported here: if the disk is full, the store reports it
+        return;  // not reported here, because the store reports a full disk
     }
     if (!writeWhole(file, bytes.data())) return;
     const std::lock_guard<std::mutex> lock(m_mutex);

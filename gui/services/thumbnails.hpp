@@ -14,15 +14,15 @@
 namespace mpm::gui {
 
 /// A thread that writes the images; every call returns immediately. Files: FOLDER/SOURCE/MILLISECONDS.jpg.
+/// All times are in milliseconds since 1970.
 class Thumbnails : public Worker {
     Q_OBJECT
 public:
     explicit Thumbnails(const QString& folder);
     ~Thumbnails() override { finish(); }
 
-    /// All times are in milliseconds since 1970.
     void setSettings(const ThumbnailSettings& settings);
-    /// Stores the image if the source's latest stored image is a minute old, or if noteEvent() was called.
+    /// Stores the image if the source's latest image is at least a minute old, or if noteEvent() was called.
     /// The caller must already have blackened the masks in `image`.
     void add(const QString& source, const QImage& image, qint64 time);
     /// Makes add() store the next image of the source.
@@ -43,7 +43,7 @@ protected:
 
 private:
     struct Task {
-        QString name;  // of the source's folder
+        QString name;  // name of the source's folder
         QImage image;
         qint64 time;
     };
@@ -59,7 +59,7 @@ private:
     QString fileOf(const QString& name, qint64 time) const;
 
     const QString m_folder;
-    ThumbnailSettings m_settings;  // this and all below: guarded by m_mutex
+    ThumbnailSettings m_settings;  // m_mutex guards this and all members below
     bool m_limited = false;        // whether setSettings() set the limits; before that, nothing is removed
     std::deque<Task> m_tasks;
     std::map<QString, Kept> m_sources;  // by the folder's name

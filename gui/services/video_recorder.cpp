@@ -16,7 +16,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::chrono::milliseconds kApart{1000 / VideoRecorder::kRate};  // between two images in a file
+constexpr std::chrono::milliseconds kApart{1000 / VideoRecorder::kRate};  // time between two frames of a file
 constexpr std::size_t kMostWaiting = 200;  // if more wait (slow disk), frames are dropped
 constexpr int kStrip = 22;                 // pixels under the image, for the text
 
@@ -24,7 +24,7 @@ cv::Mat annotated(const QImage& image, const QString& text) {
     const QImage bgr = image.convertToFormat(QImage::Format_BGR888);
     const cv::Mat seen(bgr.height(), bgr.width(), CV_8UC3, const_cast<uchar*>(bgr.constBits()),
                        static_cast<std::size_t>(bgr.bytesPerLine()));
-    // The sides are even, because most encoders need this.
+    // The sides are even, because most encoders need even sides.
     cv::Mat frame((seen.rows + kStrip + 1) / 2 * 2, (seen.cols + 1) / 2 * 2, CV_8UC3, cv::Scalar::all(20));
     seen.copyTo(frame(cv::Rect(0, 0, seen.cols, seen.rows)));
     pipeline::TextStyle style;
@@ -82,7 +82,7 @@ private:
         m_size = size;
         m_begun = time;
         makeFile();
-        // Browsers play H.264. If its encoder is not installed, uses MPEG-4, which is always available. VP9
+        // Browsers play H.264. If no H.264 encoder is installed, uses MPEG-4, which is always available. VP9
         // is too slow.
         const auto opens = [&](const char* code) {
             const int codec = cv::VideoWriter::fourcc(code[0], code[1], code[2], code[3]);
@@ -140,7 +140,7 @@ void VideoRecorder::add(const QImage& image, const QString& text) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     const Clock::time_point now = Clock::now();
     stopIfDue(now);
-    // Drops images that come faster than the file's frame rate. This also saves memory.
+    // Drops images that come faster than the file's frame rate, which also saves memory.
     if (!m_kept.empty() && now - m_kept.back().time < kApart) return;
     const Still still{fitted(image), text, now};
     if (m_recording && m_tasks.size() < kMostWaiting) addTask({Task::Write, {}, still, {}});

@@ -1,5 +1,5 @@
-// Annotated videos, which the user or an alert starts. The video of an alert also shows the seconds before
-// the alert.
+// Records annotated videos, which the user or an alert starts. The video of an alert also shows the seconds
+// before the alert.
 #pragma once
 
 #include <deque>
@@ -27,11 +27,11 @@ public:
     /// Records until stopRecording(). `file`: must end in .mp4.
     void startRecording(const QString& file);
     void stopRecording();
-    /// Whether a recording that the user started is in progress; false also after the recording failed.
+    /// Returns whether a recording that the user started is in progress and has not failed.
     bool recordsByHand() const;
-    /// Ends recording: waits until the file is complete, and emits finished() before it returns.
+    /// Ends the recording. Emits finished() and returns when the file is complete.
     void close();
-    /// Records from kBefore before now until kAfter after now. If a recording around an earlier alert is in
+    /// Records from now - kBefore to now + kAfter. If a recording around an earlier alert is in
     /// progress, prolongs that recording instead.
     void recordAround(const QString& file);
     /// Drops the images kept so far, for privacy.
@@ -69,7 +69,7 @@ private:
     void noteFailure();
 
     const std::chrono::milliseconds m_longestStill;
-    std::deque<Still> m_kept;  // this and all below: guarded by m_mutex
+    std::deque<Still> m_kept;  // m_mutex guards this and all members below
     std::deque<Task> m_tasks;
     bool m_recording = false;
     std::optional<Clock::time_point> m_until;  // end of the recording; absent: stopRecording() ends it

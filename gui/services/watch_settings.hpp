@@ -19,7 +19,7 @@ struct MqttSettings {
     QString user;  ///< the password of this user is in the keychain
     bool tls = false;
     QString prefix = QStringLiteral("mpm");
-    QString discovery = QStringLiteral("homeassistant");  ///< for Home Assistant; empty: announces nothing
+    QString discovery = QStringLiteral("homeassistant");  ///< prefix of Home Assistant's topics; empty: none
 
     bool operator==(const MqttSettings& other) const;
 };
@@ -64,9 +64,9 @@ struct WatchSettings {
     const SourceWatch& of(const QString& source) const;
     /// Returns the name of a source for the user: the name that the user chose, or the address.
     QString titleOf(const QString& source) const;
-    /// Whether `source` may have this name. An empty name is free. Any other name is free if no other source
-    /// in the settings or in `open` has the same title (ignoring case), the same shown address, or a title
-    /// with the same topicWord().
+    /// Returns whether `source` may have this name. An empty name is free. Any other name is free if no other
+    /// source in the settings or in `open` has the same title (ignoring case), the same shown address, or a
+    /// title with the same topicWord().
     bool isNameFree(const QString& name, const QString& source, const QStringList& open = {}) const;
     /// Returns the classes to follow at a source: the user's choice and the classes in rules.
     std::vector<std::string> objectsOf(const QString& source) const;

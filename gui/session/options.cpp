@@ -60,7 +60,7 @@ QString checkTexts(const Options& options, const QStringList& views) {
     return {};
 }
 
-/// Reads the numbers. Returns the first error; empty if there is none.
+/// Reads the options with numbers. Returns the first error; empty if there is none.
 QString readNumbers(const QCommandLineParser& parser, Options& options) {
     const QString after = parser.value(QStringLiteral("after")),
                   window = parser.value(QStringLiteral("window")),

@@ -1,4 +1,4 @@
-// The command line of the monitor.
+// Parses the command line of the monitor.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ public:
     bool headless = false;
     QString view;                                  ///< a view's key; empty: as in the profile
     QString theme;                                 ///< system, light, dark; empty: as in the profile
-    QSize size;                                    ///< of the window; empty: as in the profile
+    QSize size;                                    ///< size of the window; empty: as in the profile
     std::optional<street::NightParameters> night;  ///< simulated night; absent: as in the profile
     int dayCycle = 0;  ///< number of frames in a day of the built-in street; 0: the usual number
 };
@@ -35,7 +35,7 @@ struct ParsedOptions {
     QString message;  ///< help, version, or a line with an error
 };
 
-/// `arguments`: begin with the program's name. `views`: the keys that --view accepts.
+/// Parses the arguments, the first of which is the program's name. `views`: the keys that --view accepts.
 ParsedOptions parseOptions(const QStringList& arguments, const QStringList& views);
 
 }  // namespace mpm::gui

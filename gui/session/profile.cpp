@@ -23,7 +23,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// Returns strictly increasing blocks. A file edited by hand may list them in any order and with commas.
+/// Returns strictly increasing blocks. A file edited by hand may have commas and any order.
 std::vector<int> scheduleFrom(const QStringList& parts) {
     std::set<int> blocks;
     for (const QString& part : parts.join(QLatin1Char(' ')).split(QLatin1Char(' '))) {
@@ -176,8 +176,8 @@ bool isSame(const QSettings& one, const QSettings& other) {
            });
 }
 
-/// If memory runs out during `sync`, QSettings does not remove the lock file. The destructor of QSettings
-/// writes once more and would wait forever for this lock, so the lock file must be removed before that.
+/// Removes the lock file that QSettings leaves if memory runs out during `sync`. Without this, the destructor
+/// of QSettings, which writes once more, would wait forever for the lock.
 class LockRemover {
 public:
     explicit LockRemover(const std::string& settings) : m_lock(settings + ".lock") {}
@@ -245,7 +245,7 @@ ProfileState Profile::load() const {
     return state;
 }
 
-/// Writes a draft first, and reads the draft back before it replaces the file, because QSettings reports
+/// Writes a draft first, and checks the draft before the draft replaces the file, because QSettings reports
 /// success even on a full disk.
 bool Profile::save(const ProfileState& state) {
     const QVariantMap values = valuesOf(state);

@@ -27,14 +27,14 @@ struct ProfileState {
     bool guideDismissed = false;
     bool safePalette = false;  ///< class colours for colour-blind people
     QString view = QStringLiteral("overview");
-    QString theme = QStringLiteral("system");  ///< or light, dark
+    QString theme = QStringLiteral("system");  ///< system, light or dark
     QByteArray geometry, sideSplit, timeSplit;
     QStringList hiddenClasses, foldedSections;
-    QStringList lanes = {QStringLiteral("luminance"), QStringLiteral("latency")};  ///< of the timeline
+    QStringList lanes = {QStringLiteral("luminance"), QStringLiteral("latency")};  ///< lanes of the timeline
     std::map<QString, QStringList>
         classNames;             ///< the user's names, by model and class id; empty: the model's name
     QStringList recentModels;   ///< newest first
-    QStringList recentSources;  ///< newest first, as settings name them: without passwords
+    QStringList recentSources;  ///< newest first, without passwords
 };
 
 class Profile {
@@ -64,12 +64,12 @@ struct Profiles {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::Profiles)
 };
 
-/// Whether the name can be a profile's name, which is also a file name.
+/// Returns whether a profile may have the name, which is also used as a file name.
 bool isProfileName(const QString& name);
 /// Returns the names of the profiles that have any file, sorted.
 QStringList profileNames();
-/// Deletes settings, rules, measurements and small images, but not recordings. Returns why the deletion
-/// failed; empty on success.
+/// Deletes settings, rules, measurements, thumbnails and images of objects, but not recordings. Returns why
+/// the deletion failed; empty on success.
 QString deleteProfile(const QString& name);
 
 }  // namespace mpm::gui

@@ -33,8 +33,8 @@ void Session::lockProfile() {
     m_lock = std::make_unique<QLockFile>(m_profile.lockPath());
     m_lock->setStaleLockTime(0);  // a lock stays valid, even if its program runs for weeks
     if (m_lock->tryLock() || m_lock->error() != QLockFile::LockFailedError) return;
-    // In a container, this process may have the process id of a killed monitor, and the lock seems valid. If
-    // another process really holds the lock, removeStaleLockFile() fails.
+    // In a container, this process may have the process id of a killed monitor, so that monitor's lock seems
+    // valid. If another process really holds the lock, removeStaleLockFile() fails.
     if (m_lock->removeStaleLockFile() && m_lock->tryLock()) return;
     qint64 process = 0;
     QString host, program;
@@ -73,7 +73,7 @@ void Session::readWatch() {
 void Session::setWatch(const WatchSettings& settings) {
     applyWatch(settings);
     emit watchChanged();
-    if (m_watchDamaged) return;         // the user must repair the file; it is not overwritten
+    if (m_watchDamaged) return;         // the user must repair the file, which is never overwritten
     if (!m_readOnly.isEmpty()) return;  // another program writes the profile
     try {
         writeWatchSettings(m_profile.watchPath(), settings);
@@ -216,8 +216,7 @@ void Session::keepSecret(const Engine& engine, const QString& source, std::funct
 
 void Session::closeSource(int index) {
     if (m_sources.count() < 2 || index < 0 || index >= m_sources.count()) return;
-    // The source at index 0 is always the profile's source. If it is closed, the source at index 1 replaces
-    // it.
+    // The source at index 0 is always the profile's source. If it is closed, the next source replaces it.
     if (index == 0) m_state.source = m_sources.storedName(m_sources.at(1));
     WatchSettings watch = m_services.settings();
     watch.further.removeOne(index == 0 ? m_state.source : m_sources.storedName(m_sources.at(index)));

@@ -38,11 +38,11 @@ public:
     /// writing succeeds again.
     void save();
 
-    /// Open a source for the user; the next start will open it too. `engine`: any engine of the session.
+    /// Both open a source for the user; the next start opens it again. `engine`: any engine of the session.
     /// `name`: passed to nameSource() when the source is open; if absent, the source keeps its name.
     void openSource(Engine& engine, const QString& source, const std::optional<QString>& name = {});
     Engine& addSource(const QString& source, const std::optional<QString>& name = {});
-    /// Does nothing if only one source is left.
+    /// Closes a source, unless it is the only source.
     void closeSource(int index);
     /// Sets the name for tabs, events, alerts and publishing; empty: the address. Rejects a name that another
     /// source has.
@@ -76,7 +76,7 @@ private:
     bool m_watchDamaged = false, m_saveFailed = false;
     QStringList m_movedSecrets;                // names of the entries made for passwords in the watch file
     std::map<const Engine*, QString> m_names;  // names for sources that are being opened
-    Sources m_sources;                         // must be last: workers end before the parts that they use
+    Sources m_sources;                         // must be last: its workers use the other members
 };
 
 }  // namespace mpm::gui

@@ -79,7 +79,7 @@ void Sources::open(Engine& engine, const QString& source) {
     });
 }
 
-/// `key`: key of the address in the keychain; empty if the address is not there.
+/// Opens a source. `key`: key of the address in the keychain; empty if the address is not in the keychain.
 void Sources::start(Engine& engine, const QString& source, const QString& key) {
     try {
         const pipeline::Address address = addressOf(source);
@@ -110,8 +110,8 @@ bool Sources::isStored(const QString& stored) const {
     return m_state.source == stored || m_services.settings().further.contains(stored);
 }
 
-/// Whether another camera has the name. If no source of this name was opened in this session, the source's
-/// address is not known. The name then counts as taken if the settings use it for another engine's source.
+/// Returns whether another camera has the name. If no source of this name was opened in this session, the
+/// source's address is unknown. The name is then taken if the settings use it for another engine's source.
 bool Sources::isTaken(const QString& name, const pipeline::Address& address, const Engine& engine) const {
     if (othersHave(name, address, m_engines, engine)) return true;
     const auto known = m_addresses.find(name);

@@ -19,7 +19,7 @@ public:
     Sources(const Profile& profile, const ProfileState& state, int dayCycle, SharedNetwork& network,
             Services& services);
 
-    /// Sources that are added later only read measurements from the store.
+    /// Makes the store read-only for sources that are added later.
     void setReadOnly() { m_access = pipeline::Store::Access::ReadOnly; }
 
     const std::vector<std::unique_ptr<Engine>>& engines() const { return m_engines; }
@@ -30,12 +30,12 @@ public:
     /// Adds an engine, still without a source.
     Engine& add();
     void remove(int index);
-    /// `source`: as written in the settings or on the command line. Emits opened() or rejected(), immediately
-    /// or, if the keychain must answer first, later.
+    /// Opens a source. `source`: as written in the settings or on the command line. Emits opened() or
+    /// rejected(), immediately or after the keychain has answered.
     void open(Engine& engine, const QString& source);
     /// Returns the engine's source as written in the settings.
     QString storedName(const Engine& engine) const;
-    /// Whether the settings contain a source that is written as `stored`.
+    /// Returns whether the settings contain a source that is written as `stored`.
     bool isStored(const QString& stored) const;
     /// Returns the name that the settings must use for `source` if `engine` opens it: for an address with a
     /// password, an entry of the keychain. After this call, storedName() returns this name.
@@ -68,7 +68,7 @@ private:
     std::vector<std::unique_ptr<Engine>> m_engines;
 };
 
-/// Whether `source` contains a password, which only the keychain may store.
+/// Returns whether `source` contains a password, which only the keychain may store.
 bool needsKeychain(const QString& source);
 
 }  // namespace mpm::gui

@@ -18,7 +18,7 @@ namespace {
 
 int g_pipe[2] = {-1, -1};
 
-/// Only wakes the event loop, because a signal handler must not call most functions.
+/// Only wakes the event loop, because most functions are unsafe in a signal handler.
 void onSignal(int) {
     const char byte = 1;
     [[maybe_unused]] const ssize_t written = write(g_pipe[1], &byte, 1);

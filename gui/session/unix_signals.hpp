@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM as a Qt signal, and notification of systemd.
+// Emits a Qt signal on SIGINT and SIGTERM, and notifies systemd.
 #pragma once
 
 #include <QObject>

@@ -1,4 +1,4 @@
-// Numbers in the user's notation. Files, alerts and other programs need the decimal point instead.
+// Writes numbers in the user's notation. Files, alerts and other programs need the decimal point instead.
 #pragma once
 
 #include <clocale>

@@ -1,4 +1,4 @@
-// Text that Qt must not read as HTML, because an image tag in a label would load a file. All text from
+// Prevents Qt from reading text as HTML, because an image tag in a label would load a file. All text from
 // outside must be shown through plainToolTip() or gui/widgets/plain_widgets.hpp;
 // tests/gui/check_plain_text.sh checks this.
 #pragma once
@@ -8,7 +8,7 @@
 
 namespace mpm::gui {
 
-/// Returns `text` for a tool tip. If the text looks like HTML, escapes it, because Qt would interpret it.
+/// Returns `text` for a tool tip. Escapes a text that looks like HTML, because Qt would interpret the text.
 inline QString plainToolTip(const QString& text) {
     return Qt::mightBeRichText(text) ? QStringLiteral("<qt>%1</qt>").arg(text.toHtmlEscaped()) : text;
 }

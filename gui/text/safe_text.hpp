@@ -1,4 +1,4 @@
-// Text from models, sources and files, made safe to show, log and send: one line, no control characters,
+// Makes text from models, sources and files safe to show, log and send: one line, no control characters,
 // limited length. Code that reads such text must make the text safe at once, because many parts of the
 // program write the text.
 #pragma once

@@ -1,4 +1,4 @@
-// The reasons why a source cannot be used, in the language of the window.
+// Translates the reason why a source cannot be used into the language of the window.
 #pragma once
 
 #include <QCoreApplication>

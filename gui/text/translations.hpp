@@ -1,4 +1,4 @@
-// Translations of the window's text into the desktop's language, if there are any.
+// Loads translations of the window's text into the desktop's language, if there are any.
 #pragma once
 
 class QCoreApplication;

@@ -13,7 +13,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr double kReach = 10;  // longest distance of a click from a corner or an edge, in points
+constexpr double kReach = 10;  // in pixels; a click selects a corner or an edge within this distance
 const QColor kDrawn(120, 220, 255);
 
 cv::Point2d inside(const QPointF& at) {
@@ -132,8 +132,7 @@ void ImageView::addCorner(std::size_t shape, std::size_t before, const QPointF& 
     m_changing->chosen = {shape, before};
 }
 
-/// Chooses the next (1) or the previous (-1) corner; after the end of a shape, continues in the adjacent
-/// shape.
+/// Chooses the next (1) or the previous (-1) corner. After the end of a shape, the adjacent shape follows.
 void ImageView::stepCorner(int step) {
     Corner& at = m_changing->chosen;
     const Shapes& shapes = m_changing->shapes;

@@ -108,7 +108,7 @@ void ImageView::paintEvent(QPaintEvent*) {
         paintCursor(painter, whole);
     }
     if (!m_cover.empty()) paintCover(painter, QRectF(rect()));
-    // If the image is too small for text, the text is painted on the view.
+    // If the image is too narrow for the texts, the texts use the whole view.
     paintTexts(painter, m_image.isNull() || visible.width() < 160 ? QRectF(rect()) : visible);
     paintFocusFrame(painter, *this);
     emit painted();

@@ -1,5 +1,4 @@
-// The base of most views: an image with short texts, which is zoomed and moved together with the images of
-// other views.
+// The base class of most views: an image with short texts. Views with a common Viewport zoom together.
 #pragma once
 
 #include <functional>
@@ -30,7 +29,7 @@ public:
     void setCover(const Cover& cover);
     /// Returns the headline of the cover; empty if there is no cover.
     const QString& cover() const { return m_cover.headline; }
-    /// Outlines regions on the image, with the readings of each region if they are known.
+    /// Draws the outline and name of each region, and the tokens of each region that `readings` contains.
     void setRegions(const std::vector<pipeline::Region>& regions,
                     const std::vector<pipeline::RegionReading>& readings) override;
     /// Lets the user click the corners of a shape. `then` receives the complete shape; if the user cancels,
@@ -42,7 +41,7 @@ public:
     using Shapes = std::vector<pipeline::Region>;
     void changeShapes(const Shapes& shapes, std::function<void(const Shapes&)> then);
     bool changing() const { return m_changing.has_value(); }
-    /// Ends drawing or changing. `keep`: whether `then` gets the result.
+    /// Ends drawShape() or changeShapes(). If `keep` is true, `then` receives the result.
     void endShapes(bool keep);
     /// Sets the text that is shown while there is no image.
     void setEmptyText(const QString& text);
@@ -54,7 +53,7 @@ public:
     QSize minimumSizeHint() const override { return {120, 90}; }
 
 signals:
-    void activated();  ///< by a double click: show the image large, or small again
+    void activated();  ///< emitted on a double click
     void painted();
     void shapesChanging(bool changing);
 
@@ -69,18 +68,17 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
     bool focusNextPrevChild(bool next) override;
 
-    /// Returns the rectangle of the whole image, which is partly outside the widget when zoomed.
+    /// Returns the rectangle of the whole image in the widget. A zoomed image extends beyond the widget.
     QRectF imageRect() const;
     QPointF toImagePosition(QPointF position) const;
     Viewport* viewport() const { return m_viewport; }
 
-    /// Covers the image if the image is not current. In the overview, the cover gives the reason only if
-    /// `explains` is true and the source delivers images. If there is neither a reason nor an image,
-    /// there is no cover.
+    /// Covers an image that is not current. In the overview, the cover contains the reason only if `explains`
+    /// is true and the source delivers images. If the reason is left out, an empty view has no cover.
     void coverAnalysis(const Covers& covers, bool explains);
 
     virtual void paintImage(QPainter& painter, const QRectF& rect);
-    /// Paints over the image, under the texts.
+    /// Paints over the image, but under the texts.
     virtual void paintMarks(QPainter& painter, const QRectF& rect);
 
 private:
@@ -119,18 +117,18 @@ private:
         Corner chosen{0, 0};
         bool drags = false;
     };
-    /// Returns the corner with the least value of away(corner, next corner), if that value is within reach.
+    /// Returns the corner with the smallest away(corner, next corner); absent if no value is within kReach.
     template <typename Away>
     std::optional<Corner> nearest(const Away& away) const;
     std::optional<Corner> cornerAt(const QPointF& position) const;
-    /// Returns the place for a new corner on the nearest edge.
+    /// Returns the index for a new corner on the nearest edge; absent if no edge is within kReach.
     std::optional<Corner> edgeAt(const QPointF& position) const;
     std::optional<Changing> m_changing;
 };
 
-/// Returns the corners of a shape on the screen. `image`: the rectangle of the whole image on the screen.
+/// Returns the corners of a shape in a widget. `image`: the rectangle of the whole image in the widget.
 QPolygonF onScreen(const pipeline::Polygon& shape, const QRectF& image);
-/// Returns the cell of a grid at a point (0 to 1).
+/// Returns the grid cell at a point with coordinates from 0 to 1.
 inline cv::Point cellAt(QPointF at, cv::Size grid) {
     return {std::min(int(at.x() * grid.width), grid.width - 1),
             std::min(int(at.y() * grid.height), grid.height - 1)};

@@ -15,9 +15,9 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::size_t kMostNames = 60;  // names of objects; more would cover the image
+constexpr std::size_t kMostNames = 60;  // the names of more objects would cover the image
 constexpr std::chrono::seconds kLongestWait{2};
-constexpr double kLeastForNames = 320;  // width of the image in points; if it is less, names would overlap
+constexpr double kLeastForNames = 320;  // in pixels; names would overlap on a narrower image
 
 /// Returns the image with its masked parts hatched, as in the other views.
 QImage withMasks(const LiveFrame& frame) {
@@ -47,8 +47,8 @@ LiveView::LiveView(Viewport* viewport, QWidget* parent)
     });
 }
 
-/// If boxes are shown, ignores frames that are not analysed yet: on a newer image, the boxes would be beside
-/// moving objects. But if the last frame shown is older than kLongestWait, shows the new frame.
+/// While objects are followed, ignores frames that are not analysed yet, because the boxes would lag behind
+/// moving objects. Shows a new frame anyway if the last frame shown is older than kLongestWait.
 void LiveView::setFrame(const LiveFrame& frame) {
     if (m_past || (m_objects && Steady::now() - m_captured < kLongestWait)) return;
     showFrame(frame);

@@ -1,4 +1,4 @@
-// A view of the frame as the camera delivers it, with the regions, or of a stored image of the past.
+// A view of the newest frame, with regions and followed objects, or of a stored image of the past.
 #pragma once
 
 #include "gui/views/image_view.hpp"
@@ -26,7 +26,7 @@ public:
     double displayMs() const { return m_displayMs; }
 
 signals:
-    /// The user wants the previous image (-1) or the next image (1).
+    /// Emitted if the user wants the previous (-1) or the next (1) stored image.
     void pastStepped(int direction);
 
 protected:

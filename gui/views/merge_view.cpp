@@ -77,7 +77,7 @@ QRectF MergeView::patchRect(int patch, const QRectF& whole) const {
             height};
 }
 
-/// Paints the patches on the widget, not into the image, so that they are sharp at any zoom.
+/// Paints the patches on the widget, not into the image, so that their edges are sharp at any zoom.
 void MergeView::paintImage(QPainter& painter, const QRectF& whole) {
     ImageView::paintImage(painter, whole);
     if (m_map.empty()) return;
@@ -99,7 +99,7 @@ void MergeView::paintImage(QPainter& painter, const QRectF& whole) {
 /// between single patches are also painted, to show that these patches did not merge.
 void MergeView::paintOutlines(QPainter& painter, const QRectF& whole) const {
     const cv::Size grid = m_analysis->merged.grid;
-    if (whole.width() / grid.width < 4) return;  // a net of lines would hide the colours
+    if (whole.width() / grid.width < 4) return;  // the lines would hide the colours
     const bool mean = m_style.colours == pipeline::MergeMapStyle::Colours::Mean;
     std::vector<QLineF> dark, light;
     const auto add = [&](int a, int b, const QLineF& line) {
@@ -123,7 +123,7 @@ void MergeView::paintOutlines(QPainter& painter, const QRectF& whole) const {
     painter.drawLines(light.data(), static_cast<int>(light.size()));
 }
 
-/// Hides patches under a mask, although the network merges these patches too.
+/// Hides the patches under masks. The network merges these patches too.
 void MergeView::paintMasks(QPainter& painter, const QRectF& whole) const {
     for (const pipeline::Polygon& mask : m_analysis->frame.masks) {
         const QPolygonF polygon = onScreen(mask, whole);

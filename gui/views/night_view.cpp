@@ -13,7 +13,7 @@ namespace mpm::gui {
 
 namespace {
 
-// The slider is logarithmic, because photons range over three powers of ten.
+// The slider is logarithmic, because the number of photons spans three powers of ten.
 constexpr double kLeastPhotons = 5, kMostPhotons = 5'000;
 constexpr int kPhotonSteps = 300, kLuminanceSteps = 100, kDeviationSteps = 150;
 

@@ -1,4 +1,4 @@
-// A view of a frame by day and with night simulated, with sliders for the darkness.
+// A view of a frame beside the same frame with simulated night. Sliders set the darkness and the noise.
 #pragma once
 
 #include <QComboBox>
@@ -39,7 +39,7 @@ private:
     ImageView *m_day, *m_night;
     TileArea* m_tiles;
     QComboBox* m_shows;
-    double m_givenPhotons = 0;  // the exact number that was set; the slider only has steps
+    double m_givenPhotons = 0;  // the exact number from setParameters(); the slider only has steps
     QSlider *m_luminance, *m_photons, *m_deviation;
     QLabel *m_luminanceText, *m_photonsText, *m_deviationText, *m_summary;
 };

@@ -16,7 +16,7 @@ class ImageView;
 class SourceGrid : public TileArea, public View {
     Q_OBJECT
 public:
-    /// Ignores `viewport`, because the tiles have a common viewport, and do not zoom with the other views.
+    /// Ignores `viewport`. The tiles share `m_viewport`, so they do not zoom with the other views.
     explicit SourceGrid(Viewport* viewport);
 
     void add(const Engine* engine);
@@ -24,7 +24,7 @@ public:
     /// Returns null if the engine has no tile.
     ImageView* tileOf(const Engine* engine) const;
     void setTile(const Engine* engine, const RenderedFrame& drawn);
-    /// `cover`: if not empty, is shown instead of the cover for the state in the report.
+    /// Shows `cover` instead of a cover for the state in the report, unless `cover` is empty.
     void setState(const Engine* engine, const SourceReport& report, bool paused, const Cover& cover);
 
     QWidget* widget() override { return this; }

@@ -64,7 +64,7 @@ void SplitView::setComparison(const RenderedComparison& drawn, const SavedTime& 
     m_times.add(comparison);
     const SavedTime& times = m_other.empty() ? saved : m_times;
     m_whole = drawn.whole;
-    // The times are medians of the last few frames, as in the header.
+    // The times are medians of the last few frames, as in the HeaderBar.
     m_left = sideTexts(gui::tokensKept(comparison.whole.tokens), times.wholeMs());
     m_right = sideTexts(computedTokens(merged), times.mergedMs());
     setImage(drawn.merged);
@@ -72,7 +72,7 @@ void SplitView::setComparison(const RenderedComparison& drawn, const SavedTime& 
     setFooter(m_feet.first());
 }
 
-/// Returns the texts for the lower edge, from the longest to the shortest.
+/// Returns variants of the footer, from the longest to the shortest.
 QStringList SplitView::feet(const Comparison& comparison, const SavedTime& saved) {
     const QString ms = readableMs(std::abs(saved.savedMs()));
     const bool gain = saved.savedMs() >= 0;
@@ -98,7 +98,7 @@ QStringList SplitView::feet(const Comparison& comparison, const SavedTime& saved
             tr("%1 %").arg(agree)};
 }
 
-/// Returns the texts for one side, from the longest to the shortest.
+/// Returns variants of the text for one side, from the longest to the shortest.
 QStringList SplitView::sideTexts(int tokens, double ms) {
     const QString time = readableMs(ms);
     return {tr("%1 tokens, %2 ms").arg(tokens).arg(time), tr("%1, %2 ms").arg(tokens).arg(time),

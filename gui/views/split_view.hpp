@@ -1,4 +1,4 @@
-// A view of a frame: with all tokens left of a slider, and with merged tokens right of the slider.
+// A view that compares two runs of a frame: all tokens left of a slider, merged tokens right of the slider.
 #pragma once
 
 #include "gui/engine/render_worker.hpp"
@@ -20,7 +20,7 @@ public:
     /// Sets the schedule on the left; empty: all tokens.
     void setOther(const std::vector<int>& schedule);
     void clear() override;
-    double position() const { return m_position; }  ///< of the slider, 0..1 of the view
+    double position() const { return m_position; }  ///< of the slider, from 0 (left) to 1 (right)
     void setPosition(double position);
 
 protected:
@@ -51,9 +51,9 @@ private:
     bool m_sliding = false;
     Shows m_shows = Shows::Merged;
     std::vector<int> m_other;  // the schedule on the left
-    Conditions m_of;           // of the comparison shown
+    Conditions m_of;           // conditions of the comparison shown
     std::optional<Conditions> m_now;
-    SavedTime m_times;  // times saved, compared with the other schedule
+    SavedTime m_times;  // times of the comparisons with m_other
 };
 
 }  // namespace mpm::gui

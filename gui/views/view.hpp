@@ -1,5 +1,5 @@
-// The interface of a view of the source in front. A row of the table in view_table.hpp names the data that
-// the view needs.
+// The interface of a view, which shows the source in front (gui/window/front_source.hpp). A row of the table
+// in view_table.hpp names the data that the view needs.
 #pragma once
 
 #include <vector>
@@ -18,11 +18,10 @@ struct Cover {
     bool empty() const { return headline.isEmpty(); }
 };
 
-/// The reasons why images are not current: the source delivers no images, or the network does not analyse
-/// them.
+/// The reasons why images are not current: the source delivers none, or the network analyses none.
 struct Covers {
     Cover source, analysis;
-    bool overview = false;  ///< whether several views are shown, so that only a single view shows the reason
+    bool overview = false;  ///< whether several views are shown; not all of them repeat the reason
 
     const Cover& first() const { return source.empty() ? analysis : source; }
 };
@@ -41,7 +40,7 @@ public:
     virtual void setRendered(const RenderedFrame&, const RenderStyle&) {}
     virtual void setComparison(const RenderedComparison&, const SavedTime&) {}
     virtual void setNight(const RenderedNight&) {}
-    /// Sets a text that warns of random weights; empty for a trained model.
+    /// Sets a note on a model with random weights or without classes; empty for other models.
     virtual void setModelNote(const QString&) {}
     virtual void setRegions(const std::vector<pipeline::Region>&,
                             const std::vector<pipeline::RegionReading>&) {}

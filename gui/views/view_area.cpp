@@ -143,7 +143,7 @@ void ViewArea::arrangeRows() {
     const int reuse = widthOf(m_reuse, m_buttonRow);
     const int buttons = m_buttonRow->minimumSize().width() + (m_reuse->isHidden() ? reuse : 0);
     const int need = buttons + m_rows->spacing() + m_controls->minimumSize().width();
-    const bool fits = buttons <= width();  // if not, the user can still use the key and the menu
+    const bool fits = buttons <= width();  // if not, the button is hidden, but the key and the menu remain
     if (m_reuse->isHidden() == fits) m_reuse->setVisible(fits);
     const auto direction = need <= width() ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom;
     if (direction != m_rows->direction()) m_rows->setDirection(direction);

@@ -26,11 +26,11 @@ class ViewArea : public QWidget {
 public:
     explicit ViewArea(QWidget* parent = nullptr);
 
-    /// Returns the largest of the widths of buttons, controls and views, not a sum, because buttons and
-    /// controls may be in two rows.
+    /// Returns the width of the widest part (buttons, controls or views), because buttons and controls may be
+    /// in two rows.
     QSize minimumSizeHint() const override;
 
-    /// `index`: a row of viewTable(). An unknown key is ignored.
+    /// Shows a view by its index or its key in viewTable(). Ignores an unknown key.
     void showView(int index);
     void showView(const QString& key);
     int shown() const { return m_shown; }
@@ -38,7 +38,7 @@ public:
     QWidget* shownWidget() const { return m_stack->currentWidget(); }
     /// Returns the part of shownWidget() that shows images.
     QRect shownImages() const;
-    /// Returns the view of this type; null if the table has none.
+    /// Returns the view of type T; null if the table has none.
     template <typename T>
     T* find() const {
         for (View* view : m_views)
@@ -60,12 +60,11 @@ public:
     void setObjects(const AnalysisPtr& analysis);
     void setRegions(const std::vector<pipeline::Region>& regions,
                     const std::vector<pipeline::RegionReading>& readings);
-    /// Whether images are hidden, and the reason: the user hides them, or the masks are not known.
+    /// Why images are hidden: by the user's choice, or because the watch file with the masks is damaged.
     enum class ImagesHidden { No, Chosen, WatchFileDamaged };
     void setImagesHidden(ImagesHidden hidden);
 
-    /// If `only`, hides buttons and controls, and shows a corner with the state of the source and the last
-    /// alert.
+    /// If `only`, hides buttons and controls, and shows the source's state and the last alert in a corner.
     void setImagesOnly(bool only);
     void setCorner(const QString& state, bool trouble);
     void setCornerAlert(const QString& alert);
@@ -87,7 +86,7 @@ signals:
     void viewChanged(int index);
     void styleChanged();
     void nightChanged(const street::NightParameters& parameters);
-    /// The pointer entered an image (`wanted` is true: probabilities are needed) or left the image.
+    /// Emitted when the pointer enters or leaves an image. If `wanted`, the view needs probabilities.
     void scoresWanted(bool wanted);
     void tileChosen(const mpm::gui::Engine* engine);
 
@@ -115,7 +114,7 @@ private:
     ViewControls* m_controls;
     QButtonGroup* m_buttons;
     QStackedLayout* m_stack;
-    TileArea* m_tiles;  // the first page: the overview, or a single view
+    TileArea* m_tiles;  // the first page of m_stack: the overview, or a single view
     Cover m_sourceCover, m_analysisCover, m_hiddenCover;
 };
 

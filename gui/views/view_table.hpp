@@ -11,7 +11,7 @@
 
 namespace mpm::gui {
 
-/// The context of the translated texts. The struct is in a header, so that lupdate finds the struct.
+/// The translation context of the titles. The struct is in a header, so that Qt's lupdate finds it.
 struct ViewTable {
     Q_DECLARE_TR_FUNCTIONS(mpm::gui::ViewTable)
 };
@@ -32,10 +32,9 @@ struct ViewEntry {
         YieldsToReuse = 1024,  ///< not in the overview while reuse runs beside merging
     };
 
-    const char* key;     ///< in settings and on the command line
+    const char* key;     ///< name in settings and on the command line
     QString (*title)();  ///< translated
-    /// Makes the view, whose widget has no parent yet. Null for the overview, which shows the views with
-    /// InOverview.
+    /// Makes the view without a parent. Null for the overview, which shows the views with InOverview.
     View* (*make)(Viewport* viewport);
     unsigned flags;
 

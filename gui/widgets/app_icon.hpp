@@ -5,7 +5,7 @@
 
 namespace mpm::gui {
 
-/// Returns the image of assets/icons/mpm-monitor.svg, which the desktop uses.
+/// Returns the same image as assets/icons/mpm-monitor.svg, which the desktop shows.
 QIcon appIcon();
 
 }  // namespace mpm::gui

@@ -29,7 +29,7 @@ inline QToolButton* smallButton(const QString& text, const QString& tip = {}) {
     return button;
 }
 
-/// Makes a box that deletes itself when it is closed. `more`: text below, in smaller letters.
+/// Makes a box that deletes itself when it is closed. `more`: informative text below `text`.
 inline QMessageBox* plainBox(QMessageBox::Icon icon, const QString& title, const QString& text,
                              const QString& more, QMessageBox::StandardButtons buttons, QWidget* parent) {
     auto* box = new QMessageBox(icon, title, {}, buttons, parent);

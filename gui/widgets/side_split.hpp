@@ -1,4 +1,4 @@
-// The side panel next to the images, or only one of the two if the screen has no room for both.
+// Shows the side panel next to the images, or only one of them if the window has no room for both.
 #pragma once
 
 #include <QSplitter>
@@ -15,14 +15,14 @@ public:
     bool panelWanted() const { return m_wanted; }
     void setPanelWanted(bool wanted);
     bool panelShown() const { return !m_panel->isHidden(); }
-    /// Shows or hides the panel for the user. On a narrow screen, the panel replaces the images until it is
-    /// hidden again.
+    /// Shows or hides the panel for the user. In a narrow window, the panel replaces the images until the
+    /// user hides the panel again.
     void showPanel(bool shown);
 
     /// If `bare`, shows the content alone.
     void setBare(bool bare);
 
-    /// Returns the size of the content alone, so that the window can get smaller than content and panel.
+    /// Ignores the panel, because a narrow window shows only the content or the panel.
     QSize minimumSizeHint() const override { return m_content->minimumSizeHint(); }
 
 signals:
@@ -36,7 +36,7 @@ private:
 
     QWidget *m_content, *m_panel;
     bool m_wanted = true;
-    bool m_instead = false;  // on a narrow screen, the user asked for the panel
+    bool m_instead = false;  // whether the panel replaces the images in a narrow window
     bool m_narrow = false, m_bare = false;
 };
 

@@ -1,4 +1,4 @@
-// The colours of the window, light and dark. A word or a shape always repeats the meaning of a colour.
+// The colours of the light and the dark theme. If a colour has a meaning, a word or a shape also shows it.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// The state of linked views: zoom, centre and position of the pointer.
+// The state that linked views share: zoom, centre and position of the pointer.
 #pragma once
 
 #include <optional>

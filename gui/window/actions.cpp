@@ -118,7 +118,7 @@ void addRecentModels(MainWindow& window, QMenu* menu) {
     fill();
 }
 
-/// Returns as text the name of a profile's first source, and the number of further sources.
+/// Returns the name of a profile's first source, followed by the number of further sources.
 QString sourcesOf(const QString& name) {
     const Profile profile(name);
     const QString source = Session::keyOf(profile.load().source);

@@ -43,7 +43,7 @@ ProfileWindow::~ProfileWindow() = default;
 
 void ProfileWindow::open(const Options& options) {
     m_window = std::make_unique<MainWindow>(options);
-    // Queued, because a dialog of the window emits the signal, and switchTo() deletes the window.
+    // The connection is queued, because switchTo() deletes the window, whose dialog emits the signal.
     connect(m_window.get(), &MainWindow::profileWanted, this, &ProfileWindow::switchTo, Qt::QueuedConnection);
     m_window->show();
 }

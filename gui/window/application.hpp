@@ -8,7 +8,7 @@
 namespace mpm::gui {
 
 /// Makes the application. If no display can be opened, prints a line to stderr and ends the program with
-/// status 1, because Qt would abort with a page about plugins and a core dump.
+/// status 1. Qt alone would print a page about plugins and abort with a core dump.
 std::unique_ptr<QApplication> makeApplication(int& argc, char** argv);
 
 class MainWindow;

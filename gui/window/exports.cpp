@@ -17,7 +17,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr int kHead = 44, kMargin = 12;  // in an exported sheet, in points of the screen
+constexpr int kHead = 44, kMargin = 12;  // space above and around the widget of a Sheet, in pixels
 
 /// A widget, or a part of a widget, with text above it.
 struct Sheet {
@@ -59,7 +59,7 @@ bool drawSvg(const Sheet& sheet, QIODevice& to) {
     return painter.end();
 }
 
-/// Draws a widget to an SVG, with sharp lines and text, or to an image of twice the widget's size.
+/// Writes a sheet as an SVG, with sharp lines and text, or as an image of twice the sheet's size.
 bool drawTo(const Sheet& sheet, const QString& file) {
     QBuffer bytes;
     bytes.open(QIODevice::WriteOnly);

@@ -168,7 +168,7 @@ void FrontSource::onMeasured(const pipeline::Measurement& measurement, const Ana
     Models& models = *m_parts.models;
     Session& session = *m_parts.session;
     ++m_analysed;
-    // Ignores results of the previous model, because the panels have the classes of the next model already.
+    // Ignores results of the previous model, because the panels already show the classes of the new model.
     if (analysis->model->path != session.network().facts()->path) return;
     models.schedule.setTokens(analysis->merged.tokens.tokens);
     models.legend.setShares(analysis->shares);
@@ -198,7 +198,7 @@ void FrontSource::onMeasured(const pipeline::Measurement& measurement, const Ana
     m_parts.playback->add(measurement);
 }
 
-/// Compares day and night over the chosen span of the store. Readings that arrive meanwhile are added.
+/// Compares day and night over the stored readings of the chosen span. Adds readings that arrive meanwhile.
 void FrontSource::compareAgain(const pipeline::Setup& setup) {
     m_parts.models->statistics.begin(setup);
     m_sinceComparison.restart();

@@ -1,4 +1,4 @@
-// A controller that passes the signals of the source in front to the models and widgets of the window.
+// Passes the signals of the source in front (the source that the window shows) to models and widgets.
 #pragma once
 
 #include <memory>
@@ -18,14 +18,14 @@ public:
     Engine& engine() const { return *m_engine; }
     bool is(const Engine& engine) const { return &engine == m_engine; }
     void select(Engine& engine);
-    /// Opens another source in the engine in front. `name`: as in Session::openSource().
+    /// Opens another source in engine(). `name`: as in Session::openSource().
     void open(const QString& source, const std::optional<QString>& name = {});
-    /// Must be called after another source was opened in the engine in front. If the keychain must first
-    /// give the address of the source, the engine measures the previous source until this call.
+    /// Must be called after engine() has opened another source. While the keychain looks up the address of
+    /// the new source, engine() still measures the previous source.
     void begin();
     void setPaused(bool paused);
     void setReport(const SourceReport& report);
-    /// Must be called after the source or the regions in the watch settings changed.
+    /// Must be called after the source or its regions in the watch settings change.
     void updateRegions();
     /// Sets the span over which day and night are compared; 0: all stored readings.
     void setComparedHours(int hours);

@@ -43,7 +43,7 @@ LaneControl::LaneControl(const Parts& parts, FrontSource* front) : m_parts(parts
     connect(m_parts.sidebar, &Sidebar::laneWanted, this, qOverload<const Quantity&>(&LaneControl::toggle));
     connect(front, &FrontSource::modelMeasured, this, &LaneControl::reload);
     LegendModel* legend = &m_parts.models->legend;
-    connect(legend, &QAbstractItemModel::modelReset, this, &LaneControl::apply);  // for another model
+    connect(legend, &QAbstractItemModel::modelReset, this, &LaneControl::apply);  // emitted for another model
     connect(legend, &LegendModel::styleChanged, this, &LaneControl::apply);
     connect(legend, &QAbstractItemModel::dataChanged, this, [this](const QModelIndex& first) {
         if (first.column() == LegendModel::Name) followNames();
@@ -63,7 +63,7 @@ QString LaneControl::keyOf(const Quantity& quantity) const {
     return parts.join(QLatin1Char('|'));
 }
 
-/// Returns the quantity of a key; absent if the model has no such class or the source no such region.
+/// Returns the quantity of a key; absent if the model lacks the class or the source lacks the region.
 std::optional<Quantity> LaneControl::quantityOf(const QString& key) const {
     QStringList parts = key.split(QLatin1Char('|'));
     const auto* const form = std::find_if(kForms.begin(), kForms.end(), [&parts](const KeyForm& candidate) {
@@ -130,7 +130,7 @@ void LaneControl::apply() {
     m_parts.timeline->setLanes(lanes);
 }
 
-/// After a class was renamed, changes the keys of its lanes, so that the lanes remain.
+/// After a class is renamed, changes the keys of its lanes, so that the lanes remain.
 void LaneControl::followNames() {
     QStringList& keys = m_parts.session->state().lanes;
     const std::vector<Lane>& lanes = m_parts.timeline->view()->lanes();

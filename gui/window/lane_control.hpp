@@ -1,6 +1,6 @@
-// The lanes of the timeline. The user chooses them in the menu, the legend or the table of regions; the
-// readings come from the store, day by day. Settings contain names of classes and regions, not ids, so a lane
-// remains if the model or the source changes.
+// Controls the lanes of the timeline. The user chooses lanes in the menu, the legend or the table of regions.
+// The store delivers the readings day by day. Settings contain names of classes and regions, not ids, so
+// that a lane remains if the model or the source changes.
 #pragma once
 
 #include <QMenu>
@@ -17,7 +17,7 @@ public:
     LaneControl(const Parts& parts, FrontSource* front);
 
     void toggle(const pipeline::Quantity& quantity) { toggle(keyOf(quantity)); }
-    /// Must be called after the classes or regions changed.
+    /// Must be called after the classes or the regions change.
     void apply();
     QMenu* menu() { return &m_menu; }
 

@@ -28,7 +28,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// Views with the flag ComparesSlowly compare frames with all tokens at most once in this time.
+/// Least time between two comparisons in views with the flag ComparesSlowly.
 constexpr std::chrono::milliseconds kSlowComparison{1'000};
 
 }  // namespace
@@ -194,7 +194,7 @@ void MainWindow::restore() {
     m_parts.views->showView(options.view.isEmpty() ? state.view : options.view);
 }
 
-/// Asks each engine for the data that the view shown needs.
+/// Asks each engine for the data that the current view needs.
 void MainWindow::sendRequest() {
     if (m_restoring) return;
     Request& request = m_session.state().request;
@@ -299,7 +299,7 @@ void MainWindow::save() {
     state.outlines = m_parts.views->controls().outlines();
     state.mapColours = m_parts.views->controls().mapColours();
     state.guideDismissed = m_parts.guide->dismissed();
-    // The view and the size on the command line apply to this start only, unless the user changed them.
+    // Saves the view and the size only if they differ from the view and the size on the command line.
     const Options& options = m_session.options();
     const QString view = QLatin1String(m_parts.views->entry().key);
     if (view != options.view) state.view = view;

@@ -50,17 +50,17 @@ public:
     void setInterval(int milliseconds);
     /// Pauses a video, and shows the next frame or the previous frame.
     void step(int direction);
-    /// If `on`, computes only the tokens that changed, as for a fixed camera. The schedule is then not used.
+    /// If `on`, computes only the tokens that changed, instead of merging. Reuse suits a fixed camera.
     void setReuse(bool on);
     /// If `on`, class colours fade at pixels with an uncertain class.
     void setConfidence(bool on);
     void setRule(const pipeline::DayNightRule& rule);
-    /// Shows a message at the lower edge for a while; with `trouble`, until the next message.
+    /// Shows a message at the lower edge for a while or, if `trouble`, until the next message.
     void showMessage(const QString& text, bool trouble = false);
 
 signals:
     void reuseChanged(bool on);
-    /// The user chose another profile, whose window should replace this window.
+    /// Emitted if the user chooses another profile. A window of that profile then replaces this window.
     void profileWanted(const QString& name);
 
 protected:

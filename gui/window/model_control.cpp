@@ -30,7 +30,7 @@ ModelControl::ModelControl(const Parts& parts, QWidget* window) : m_parts(parts)
     connect(&m_parts.models->schedule, &ScheduleModel::scheduleChanged, this,
             [this](const std::vector<int>& schedule) {
                 if (!m_facts) return;
-                m_parts.models->statistics.clear();  // counts with different schedules have no common mean
+                m_parts.models->statistics.clear();  // a mean over different schedules is meaningless
                 Request& request = m_parts.session->state().request;
                 request.ownSchedule = false;
                 request.schedule = schedule;
@@ -60,8 +60,8 @@ void ModelControl::renameClass(int id, const QString& name) {
     m_parts.session->network().setClassNames(all);
 }
 
-/// Renames a class in rules. If the present name is the name in the model file, changes no rule, because the
-/// rules with this name also apply to other models.
+/// Renames a class in alert rules. If the rules contain the name in the model file, leaves the rules
+/// unchanged, because they also apply to other models.
 void ModelControl::renameInRules(const std::string& before, const std::string& own, const std::string& now) {
     const auto count = [&](const std::vector<std::string>& names) {
         return std::count(names.begin(), names.end(), before);

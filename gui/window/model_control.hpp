@@ -34,7 +34,7 @@ public:
 
 signals:
     void messagePosted(const QString& text, bool trouble = false);
-    /// Another model runs, so requests and styles must be sent again.
+    /// Emitted if the model or the schedule changes. Requests and styles must then be sent again.
     void changed();
 
 private:

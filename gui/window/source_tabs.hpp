@@ -1,4 +1,4 @@
-// A tab for each source; one source is in front.
+// A tab for each source. The source of the current tab is in front.
 #pragma once
 
 #include <optional>
@@ -27,7 +27,7 @@ public:
     void nameCurrent() { askForName(currentIndex()); }
 
 signals:
-    /// Another source came to the front, or a source was opened or closed.
+    /// Emitted if another source comes to the front, or if a source is opened or closed.
     void sourcesChanged();
 
 private:

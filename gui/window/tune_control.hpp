@@ -1,5 +1,5 @@
-// The search for the fastest method of the model in use: collects images of the source in front, measures
-// methods on these images with a ModelTuner, and offers the result.
+// Finds the fastest method for the model in use: collects images of the source in front, measures methods
+// on these images with a ModelTuner, and offers the result.
 #pragma once
 
 #include <optional>

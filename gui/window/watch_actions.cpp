@@ -30,7 +30,7 @@ void keepBrokerPassword(MainWindow& window, const MqttSettings& mqtt, const QStr
     });
 }
 
-/// Shows the current value next to a threshold, and how often the rule would have fired.
+/// Shows the current value next to a threshold, and how often the rule would have fired in the last day.
 void showPresentValues(MainWindow& window, AlertPage& page) {
     Engine& engine = window.engine();
     QObject::connect(&engine, &Engine::measured, &page,
@@ -94,8 +94,7 @@ QStringList ruleNames(MainWindow& window) {
     return names;
 }
 
-/// Reads the events of the store and calls `then` with them. If `context` was deleted meanwhile, does
-/// nothing.
+/// Reads the stored events and passes the events to `then`, unless `context` was deleted meanwhile.
 template <typename Then>
 void withEvents(MainWindow& window, QObject* context, Then then) {
     window.engine().recorder().ask([context = QPointer(context), then](const pipeline::Store& store, auto) {
