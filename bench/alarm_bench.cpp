@@ -1,5 +1,5 @@
-// A benchmark of false alarms in scripted streets (rain, insects, ...). Compares alarms from our tracked
-// objects with alarms from OpenCV's MOG2 at the same recall.
+// A benchmark of false alarms in scripted streets (rain, insects, ...). Compares the alarms of our tracked
+// objects with the alarms of OpenCV's MOG2 at the same recall.
 //   mpm_bench_alarms [STREETS [SECONDS [MODEL [FIRST]]]]
 // The exit status is 1 if MOG2 raises fewer than 5 times as many false alarms as our objects.
 #include <algorithm>
@@ -29,20 +29,21 @@ using mpm::Detection;
 using mpm::pipeline::regionObjects;
 
 constexpr double kRate = 5, kWarmUp = 10, kBar = 5;  // frames a second; seconds to train MOG2; least ratio
-constexpr double kLeastVisible = .5;                 // share of an object that must be in sight
+constexpr double kLeastVisible = .5;                 // least share of an object that is in sight
 constexpr int kLeastSide = 16, kLeastFrames = 5;     // least side of a box in pixels; least visible frames
 constexpr double kOwnHold = .5;
 constexpr int kResampled = 2000;
 const cv::Size kSize(640, 480);
 
-/// A box that was found in a frame. `shows`: whether most of its pixels are of true objects.
+/// A box that was found in a frame. `shows`: whether most of the box's pixels belong to true objects.
 struct Seen {
     Detection box;
     int area;
     bool shows;
 };
 
-/// The true objects of a frame. `found`: boxes from our network, then boxes from MOG2 for each Search.
+/// The true objects of a frame. `found`: a list of boxes from our network, then one from MOG2 for each
+/// Search.
 struct Watched {
     std::vector<mpm::street::StreetObject> objects;
     std::vector<std::vector<Seen>> found;
@@ -61,7 +62,7 @@ struct Search {
     int opening;      ///< pixels of the morphological opening that removes noise
 };
 
-/// The parameters by which moving regions raise alarms.
+/// The parameters that decide which moving regions raise alarms.
 struct Way {
     size_t search = 0;
     int smallest = 0;        ///< least number of pixels of a region
@@ -149,7 +150,7 @@ std::set<std::int64_t> wanted(const std::vector<Watched>& frames) {
 /// Counts alarms. As in the monitor, an object raises an alarm after `hold` seconds. The alarm is right if
 /// the object's box overlaps a true object or is mostly inside a true object, or if most pixels of the object
 /// belong to true objects. A true object is recalled if it overlaps, in any frame, an object that raised an
-/// alarm. Only the true objects in wanted() are counted.
+/// alarm. Recall counts only the true objects in wanted().
 Score score(const std::vector<Watched>& frames, const Way& way, double threshold) {
     mpm::pipeline::ObjectTracker tracker(mpm::pipeline::trackRules(threshold));
     Score score;
@@ -188,7 +189,7 @@ Score sumOf(const std::vector<Score>& streets) {
     return sum;
 }
 
-/// The scores of a script in each street.
+/// The scores of a script, with an entry for each street.
 struct Row {
     std::vector<Score> ours, peer;
 };
@@ -209,8 +210,8 @@ public:
                     m_ways.push_back({1 + search, smallest, hold});
     }
 
-    /// Scores our alarms and those of MOG2 in all streets. Uses the setting of MOG2 with the fewest false
-    /// alarms at our recall. If no setting reaches our recall, uses the setting with the highest recall.
+    /// Scores our alarms and those of MOG2 in all streets. Chooses the setting of MOG2 with the fewest false
+    /// alarms at our recall. If no setting reaches our recall, chooses the setting with the highest recall.
     void measure(const std::string& script, int first, int streets, double seconds) {
         Row row;
         std::vector<std::vector<Score>> peers(m_ways.size());
@@ -232,7 +233,7 @@ public:
         m_rows.push_back(std::move(row));
     }
 
-    /// Prints the sums. Returns whether MOG2 raises at least kBar times as many false alarms.
+    /// Prints the sums of all scripts. Returns whether MOG2 raises at least kBar times as many false alarms.
     bool verdict() const {
         const size_t streets = m_rows.front().ours.size();
         std::vector<size_t> all(streets);
@@ -272,7 +273,7 @@ private:
         std::fflush(stdout);
     }
 
-    /// Returns the false alarms of all scripts in these streets: ours, then those of MOG2.
+    /// Returns the numbers of false alarms in `streets`, summed over all scripts: ours, then MOG2's.
     std::pair<double, double> wrong(const std::vector<size_t>& streets) const {
         std::pair<double, double> sum;
         for (const Row& row : m_rows)

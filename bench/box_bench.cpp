@@ -1,8 +1,8 @@
 // Runs a model on frames of the built-in street, once with reuse and once with all tokens, and compares the
-// boxes. For reference, also compares the boxes from all tokens on two images of a scene that differ only in
-// the camera's noise.
+// boxes. For reference, also runs all tokens on two images of the same scene that differ only in the camera's
+// noise, and compares these boxes.
 //   mpm_bench_boxes [STREETS [SECONDS [MODEL [FIRST [RATE [REUSE]]]]]]
-// MODEL: a detector; or a segmentation model, whose regions of cars and people are used as boxes. The exit
+// MODEL: a detector, or a segmentation model whose regions of cars and people are used as boxes. The exit
 // status is 1 if a required value is missed.
 #include <algorithm>
 #include <cstdio>

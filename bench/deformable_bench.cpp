@@ -1,5 +1,5 @@
-// Benchmarks of MpmDeformable at the sizes of a pixel decoder's layer: three levels, 1/8 to 1/32 of a square
-// image, 4 points, 8 heads. deformableBound measures a lower bound of the time: it only reads the samples,
+// Benchmarks of MpmDeformable at the sizes of a pixel decoder's layer: three levels (1/8 to 1/32 of a square
+// image), 4 points, 8 heads. deformableBound measures a lower bound of the time: it only reads the samples,
 // with four loads from a cache for each vector of channels.
 #include <algorithm>
 #include <random>
@@ -69,8 +69,8 @@ BENCHMARK(deformableBench)
     ->Args({896, 1024, 1})
     ->UseRealTime();
 
-// Returns the corners of the samples of 64 neighbouring queries in a head. The benchmark reads only these
-// corners, so they stay in the cache.
+// Returns the indices of the corners of all samples of 64 neighbouring queries, for a single head. The
+// benchmark reads only these corners, so they stay in the cache.
 std::vector<std::int32_t> corners(const Layer& layer) {
     std::vector<std::int32_t> at;
     const int samples = kLevels * kPoints, queries = 64;

@@ -1,4 +1,4 @@
-// Benchmarks of the encoder with all tokens and with merging, and the times of merge and restore. The weights
+// Benchmarks of the encoder with all tokens and with merging. Also measures merge and restore. The weights
 // are random, but neighbouring tokens are similar, so that the method finds pairs.
 #include <benchmark/benchmark.h>
 

@@ -1,11 +1,11 @@
 // A benchmark of EVA-01's blocks at full width, with random weights: compares all tokens with merging. The
 // blocks have the sizes of EVA-01 + ViT-Adapter + Mask2Former for images of 896x896.
 //   mpm_bench_eva [--rounds N] [--tokens N] [--width N] [--precision f32,bf16] [--others MS]
-// Runs a chain of four segments of a single block, in turn with all tokens and with merging. The second
+// Runs a chain of four segments, each a single block, in turn with all tokens and with merging. The second
 // segment merges to 0.75 of the tokens, the third to 0.57, and the fourth uses the map of the third. Between
-// segments, rows are restored and values are added, as an injector of the ViT-Adapter does. The benchmark
-// sets the merge maps, because random weights would merge other numbers of tokens, and measures the search
-// for pairs separately. The figures of the whole model are computed from these parts.
+// segments, rows are restored and values are added, as in an injector of the ViT-Adapter. The benchmark sets
+// the merge maps: with random weights, the search would merge other numbers of tokens. It measures the search
+// for pairs separately, and computes the figures of the whole model from these parts.
 #include <cstdio>
 #include <memory>
 #include <numeric>
@@ -29,8 +29,8 @@ constexpr int kSegments = 4;
 /// blocks 2 and 5.
 constexpr int kAlike[kSegments] = {2, 3, 5, 30};
 constexpr double kShares[] = {0.75, 0.57};
-/// Billions of multiply-adds at 896x896 in the parts outside the blocks: injectors, extractors, pyramid,
-/// pixel encoder, FPN, decoder.
+/// Billions of multiply-adds in the parts outside the blocks, for an image of 896x896: injectors, extractors,
+/// pyramid, pixel encoder, FPN, decoder.
 constexpr double kOtherGmac = 88 + 242 + 125 + 1181 + 599 + 216;
 
 struct Options {
@@ -46,7 +46,7 @@ test::EncoderOptions evaBlocks(const Options& options) {
     return o;
 }
 
-/// Returns a map of `tokens` tokens to `clusters` clusters of neighbours, of sizes as equal as possible.
+/// Returns a merge map to `clusters` clusters of neighbouring tokens. The cluster sizes differ by at most 1.
 cv::Mat neighbours(int tokens, int clusters) {
     cv::Mat map(1, tokens, CV_32S);
     for (int i = 0; i < tokens; ++i)
@@ -68,7 +68,7 @@ public:
     Encoder handle() const { return Encoder(m_control); }
 
     /// Returns the milliseconds of each segment. A segment gets and returns all tokens in raster order, so
-    /// its time includes merging by the given maps and restoring.
+    /// its time includes merging with the given maps and restoring.
     std::vector<double> forward(const cv::Mat& tokens, const cv::Mat& injected) {
         SessionInput input;
         input.tokens = tokens.clone();
@@ -97,7 +97,7 @@ private:
 struct Times {
     std::vector<std::vector<double>> segments{kSegments};
     std::vector<double> merges, restores;
-    std::vector<int> tokens;  ///< computed by each block
+    std::vector<int> tokens;  ///< number of tokens that each block computes
 
     double ms(int segment) const { return quantile(segments[segment], 0.5); }
     double mean() const {
@@ -131,7 +131,7 @@ public:
         m_chain.handle().setPrecision(precision == "bf16" ? Precision::BF16 : Precision::F32);
         Times all, merged;
         double search = 0;
-        for (int round = -1; round < m_options.rounds; ++round) {  // round -1 packs weights; not measured
+        for (int round = -1; round < m_options.rounds; ++round) {  // round -1 packs weights, unmeasured
             add(all, {}, round >= 0);
             add(merged, {1, 2}, round >= 0);
         }
@@ -154,7 +154,7 @@ private:
         times.restores.push_back(report.times.restore);
     }
 
-    /// Returns the median time of three merges: finding pairs and computing means.
+    /// Returns the median milliseconds of three merges, each with the search for pairs and the means.
     double searchMs(int tokens) const {
         const cv::Mat rows = test::imageOf(m_tokens, 0).rowRange(0, 1 + tokens);
         std::vector<double> times;

@@ -11,8 +11,8 @@ namespace mpm::bench {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Handles two vectors of channels in each step, with a separate sum for each corner, so that no addition
-// waits for another.
+// Computes two vectors of channels in each step. Each corner has a separate sum, so that no addition waits
+// for another.
 void FourLoads(const float* values, const std::int32_t* at, const float* weights, size_t samples,
                int channels, float* out) {
     const hn::CappedTag<float, 16> d;

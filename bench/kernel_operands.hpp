@@ -24,7 +24,7 @@ inline std::vector<float> noise(size_t count) {
     return values;
 }
 
-// The operands that products of all precisions have. `packed`: number of elements of a packed row.
+// The operands that products of all precisions share. `packed`: number of elements of a packed row.
 template <class Weights>
 struct ProductOperands {
     ProductOperands(int rows, int depth, int columns, int packed)
@@ -104,7 +104,7 @@ void count(benchmark::State& state, double flops) {
         benchmark::Counter(flops / peakFlops<Product>(), benchmark::Counter::kIsIterationInvariantRate);
 }
 
-// Returns whether the processor lacks bf16; if it does, skips the benchmark.
+// Returns whether the processor lacks bf16. If so, skips the benchmark.
 inline bool lacksBf16(benchmark::State& state) {
     if (!hasBf16()) state.SkipWithError("this processor multiplies no bf16");
     return !hasBf16();

@@ -1,7 +1,7 @@
-// Measures the time of every frame of a fixed camera. The times differ, because the number of tokens left
-// differs from frame to frame.
+// Measures the time of every frame of a fixed camera. The times differ, because the number of tokens that
+// remain after merging differs from frame to frame.
 //   mpm_bench_stream MODEL FRAMES PRECISION THREADS
-// Runs frames of the built-in street over a day. Each frame is drawn before its time is taken. Prints a CSV
+// Runs frames of the built-in street over a day. Drawing a frame is not part of its time. Prints a CSV
 // row per frame: milliseconds from blob to output, tokens left, and the time of a constant loop just before.
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // A benchmark of the tracker, for each light and frame rate. The tracker gets the true boxes of the built-in
-// street, but a tenth of them is dropped at random.
+// street, except a random tenth of them.
 //   mpm_bench_tracks [STREETS [SECONDS]]
 // The bar (required value) is an IDF1 of 0.85 at 5 frames a second. The exit status is 1 if any light misses
 // the bar.

@@ -151,8 +151,8 @@ bool sameBits(const Result& a, const Result& b) {
            std::memcmp(a.tokens.data(), b.tokens.data(), a.tokens.size() * sizeof(float)) == 0;
 }
 
-// Whether the result of the batch's last image has the same bits if the image runs alone. With the setting
-// "fixed kernels" the bits must be equal.
+// Returns whether the batch's last image gives the same bits if the image runs alone. With the setting "fixed
+// kernels" the bits must be equal.
 bool independent(const MpmCudaEntry& entry, MpmCudaEncoder* encoder, const Shape& shape,
                  const MpmCudaInput& input, const Result& batch) {
     const size_t image = static_cast<size_t>(input.rows_per_image) * shape.heads * shape.headSize;

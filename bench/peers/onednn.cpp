@@ -1,8 +1,8 @@
 // A benchmark of oneDNN's matrix products at the sizes of ViT-T to B. Its best rate serves as the machine's
 // peak.
 //   OMP_NUM_THREADS=2 mpm_bench_onednn
-// Prints a line of JSON: the rate at the best size in f32 and in bf16, in GFLOP/s. The number of rows is that
-// of a 512x512 image; the rate at a size is the median of many runs, as in the other measurements.
+// Prints a line of JSON: the rate at the best size in f32 and in bf16, in GFLOP/s. The product has
+// as many rows as a 512x512 image has tokens. The rate is a median of many runs, as in the other benchmarks.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

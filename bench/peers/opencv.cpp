@@ -1,7 +1,7 @@
 // Compares MPM's layers with OpenCV's: runs converted models and their exports in cv::dnn in turn.
 //   mpm_bench_opencv MODEL.onnx... [THREADS=2] [ROUNDS=20]
 // Prints a line of JSON for each model, like peer.py, or the reason if this OpenCV cannot load the model.
-// Merging is off, so that a model and its export compute the same.
+// Merging is off, so that a model and its export compute the same values.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>

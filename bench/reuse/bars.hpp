@@ -10,12 +10,12 @@ namespace mpm::bench {
 
 struct Bar {
     std::string name;   ///< "street day 5 fps"
-    std::string light;  ///< of the built-in street; empty for a video
+    std::string light;  ///< light of the built-in street; empty for a video
     double rate = 5;
     bool compressed = false;
-    double flops = 0, speed = 0, speedBf16 = 0;  ///< least factors: fewer operations; faster in f32, in bf16
+    double flops = 0, speed = 0, speedBf16 = 0;  ///< least factors: of operations, of speed in f32 and bf16
     double loss = 0;                             ///< with labels: largest loss, in points of mIoU
-    double agreement = 0, worst = 0;             ///< without labels: least mean, least of a frame, in percent
+    double agreement = 0, worst = 0;             ///< without labels: least agreement in % (mean, frame)
 };
 
 inline const Bar kBars[] = {
@@ -28,8 +28,8 @@ inline const Bar kBars[] = {
     {"still by night", "night", 0, false, 15, 8, 6, 0.3, 0, 0},
 };
 
-/// Returns the clip of a bar. `street`: number of the street, from 0; always 0 for a video. Returns nothing
-/// if the video or the x264 encoder is missing.
+/// Returns the clip of a bar, or nothing if the video or the x264 encoder is missing. `street`: number of the
+/// street, from 0; always 0 for a video.
 inline std::optional<Clip> clipOf(const Bar& bar, int street, int frames, const std::string& path) {
     if (bar.light.empty()) {
         if (path.empty() || street > 0) return std::nullopt;

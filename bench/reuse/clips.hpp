@@ -17,11 +17,11 @@ struct Clip {
     int frames = 0;
 };
 
-/// Returns a street by "day" or "night". `rate`: frames a second; 0: nothing moves, but there is noise.
+/// Returns a street by "day" or "night". `rate`: frames a second; 0: nothing moves, and only noise differs.
 Clip street(const std::string& light, double rate, int seed, int frames);
 
-/// Returns a street at an hour of the day, 5 frames a second. The noise is that of day from 7 to 18, of dusk
-/// at 6 and 19, else of night.
+/// Returns a street at an hour of the day, at 5 frames a second. The noise is that of day from 7 to 18, of
+/// dusk at 6 and 19, else of night.
 Clip atHour(int hour, int seed, int frames);
 
 /// Returns a clip that repeats a single noisy frame.

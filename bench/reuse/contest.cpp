@@ -58,7 +58,7 @@ cv::Mat Contest::measure(size_t method, const cv::Mat& blob, bool counts) {
 void Contest::run(const Clip& clip, int from, std::vector<MotionGate>* gates) {
     for (pipeline::Network& network : m_networks) {
         network.forward(network.blob({cv::Mat(network.info().size, CV_8UC3, cv::Scalar::all(128))}));
-        network.encoder().forget();  // the clip's first frame is measured, the network's first forward is not
+        network.encoder().forget();  // the forward above must not affect the clip's first frame
     }
     for (int number = 0; number < clip.frames; ++number)
         see(clip.shots(number), number >= from, gates);
@@ -88,7 +88,7 @@ void Contest::see(const street::StreetFrame& shot, bool counts, std::vector<Moti
 
 void MotionGate::see(const street::StreetFrame& shot, const cv::Mat& labels, double ms, double operations) {
     constexpr int kTile = 16;
-    constexpr double kMoves = 4;  // of 255: more than the noise of a tile's mean, even by night
+    constexpr double kMoves = 4;  // grey levels: more than the noise of a tile's mean, even by night
     const Stopwatch watch;
     cv::Mat tiles, difference;
     cv::resize(shot.image, tiles, shot.image.size() / kTile, 0, 0, cv::INTER_AREA);

@@ -12,11 +12,11 @@
 
 namespace mpm::bench {
 
-/// Sums over the measured frames of a method.
+/// Sums over the measured frames of a method, except `worst`: the least agreement of a frame.
 struct Score {
     int frames = 0;
     double ms = 0, operations = 0, agreement = 0, worst = 1;
-    pipeline::Confusion confusion{11, 255};  ///< of the street's classes
+    pipeline::Confusion confusion{11, 255};  ///< between the street's classes
     pipeline::ReuseCounts reuse;
     bool equalBits = true;  ///< whether all outputs equal those of the first method
 
@@ -32,7 +32,7 @@ pipeline::Network networkFor(const std::string& model, Precision precision, cons
 
 class Contest {
 public:
-    /// `methods`: in the format of --compare. Each method is compared with the first method, usually "none".
+    /// `methods`: a list as for --compare. Each method is compared with the first method, usually "none".
     Contest(const std::string& model, const pipeline::ModelCost& cost, Precision precision,
             const std::string& methods);
 
@@ -50,19 +50,19 @@ private:
 
     pipeline::FlopsCounter m_flops;
     std::vector<pipeline::Method> m_methods;
-    std::vector<std::string> m_reducers;  ///< by method
+    std::vector<std::string> m_reducers;  ///< an entry for each method
     std::vector<pipeline::Network> m_networks;
     std::vector<Score> m_scores;
 };
 
-/// A simple way to save work on a fixed camera, for comparison: computes all tokens if something moves,
-/// otherwise repeats the labels of the last computed frame.
+/// A simple method for fixed cameras, for comparison: computes all tokens if something moves, otherwise
+/// repeats the labels of the last computed frame.
 class MotionGate {
 public:
     /// `share`: least share of an image's tiles that must change for a forward.
     explicit MotionGate(double share) : m_share(share) {}
 
-    /// Adds a frame. `labels`, `ms` and `operations` must be those of all tokens on this frame.
+    /// Adds a frame. `labels`, `ms` and `operations` must be the results of all tokens on this frame.
     void see(const street::StreetFrame& shot, const cv::Mat& labels, double ms, double operations);
     void restart() { m_seen.release(); }
 

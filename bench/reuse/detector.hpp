@@ -1,4 +1,4 @@
-// A benchmark of a detector with reuse: speed and memory, compared with all tokens and another engine.
+// A benchmark of a detector with reuse: compares speed and memory with all tokens and with another engine.
 #pragma once
 
 #include <numeric>

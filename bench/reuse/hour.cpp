@@ -18,10 +18,10 @@ namespace mpm::bench {
 namespace {
 
 constexpr int kSeed = 7201, kFramesASecond = 5;
-constexpr double kFirstHour = 16, kHours = 8;                   // in hours of the street's clock
-constexpr double kDayEnds = 18.5, kDusk = 19.3, kNight = 20.5;  // by the clock of the street
+constexpr double kFirstHour = 16, kHours = 8;                   // hours of the street's clock
+constexpr double kDayEnds = 18.5, kDusk = 19.3, kNight = 20.5;  // hours of the street's clock
 
-// Interpolates between two lights. `share`: 0 at the first, 1 at the second.
+// Interpolates between the lights `a` (share 0) and `b` (share 1).
 street::NightParameters between(const street::NightParameters& a, const street::NightParameters& b,
                                 double share) {
     share = std::clamp(share, 0.0, 1.0);
@@ -60,7 +60,7 @@ private:
     const int m_frames;
     int m_number = 0;
     street::Street m_street;
-    std::future<street::StreetFrame> m_next;  // destroyed first: its thread uses m_street
+    std::future<street::StreetFrame> m_next;  // last member, so destroyed first: its thread uses m_street
 };
 
 class Watcher {
@@ -85,7 +85,7 @@ public:
 
 private:
     pipeline::Network m_network;
-    pipeline::Confusion m_confusion{11, 255};  // of the street's classes
+    pipeline::Confusion m_confusion{11, 255};  // between the street's classes
 };
 
 }  // namespace
@@ -111,7 +111,7 @@ std::vector<HourPart> watchHour(const std::string& model, Precision precision, c
             all.score(shot, all.forward(blob));
         }
         now.loss = 100 * (all.takeMiou() - reusing.takeMiou());
-        // Gives free memory back to the system, so that only a leak lets the resident memory grow.
+        // Gives free memory back to the system, so that the resident memory grows only if memory leaks.
         malloc_trim(0);
         now.resident = residentMb();
         parts.push_back(now);

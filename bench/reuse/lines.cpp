@@ -10,7 +10,7 @@
 namespace mpm::bench {
 namespace {
 
-// Returns the mean memory of a stream, in MB, without the first streams, which warm up the process.
+// Returns the mean memory of a stream in MB. Does not count the first streams, which warm up the process.
 double streamMb(pipeline::Network network, const cv::Mat& image) {
     constexpr int kFirst = 4, kStreams = 20;
     const cv::Mat blob = network.blob({image});

@@ -120,7 +120,7 @@ private:
                   << " |" << std::endl;
     }
 
-    // Measures frames after the input has been equal for more than (blocks + 1) * refresh frames. From then
+    // Measures frames after the input has not changed for more than (blocks + 1) * refresh frames. From then
     // on, the results have the bits of full forwards.
     void measureEqual(const std::string& precision) {
         constexpr int kConverged = 15 * 30 + 5, kMeasured = 20;
@@ -162,7 +162,7 @@ private:
             street("day", 0, 7001, 1).shots(0).image);
     }
 
-    // Plots loss against time, by day and by night, also for MotionGate, which runs only if something moves.
+    // Plots loss against time, by day and by night, for several methods and for MotionGate.
     void plot() const {
         const std::vector<std::string> variants = {"reuse:sensitivity=1",   "reuse",
                                                    "reuse:sensitivity=2.5", "reuse:sensitivity=4",
@@ -224,7 +224,7 @@ private:
         return m_lines.missed() == 0;
     }
 
-    // Checks that loss and memory stay near their values in the first ten minutes.
+    // Checks that loss and memory of the later parts stay near those of the first ten minutes.
     bool hour() {
         constexpr int kEvery = 15;
         constexpr double kMostMore = 0.3, kMostMb = 8;

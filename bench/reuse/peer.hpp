@@ -11,7 +11,7 @@
 namespace mpm::bench {
 
 /// Runs a command that prints a line of JSON with ms.median, such as bench/peers/peer.py. Returns the median;
-/// throws if it is missing.
+/// throws if the line has none.
 inline double peerMs(const std::string& command) {
     const auto close = [](std::FILE* pipe) { pclose(pipe); };
     const std::unique_ptr<std::FILE, decltype(close)> pipe(popen(command.c_str(), "r"), close);

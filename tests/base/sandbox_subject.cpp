@@ -85,8 +85,7 @@ bool computes(const std::string& folder) {
     return again >> last && last == 999;
 }
 
-/// Tries all actions. Arguments: FOLDER that may be written, FILE that may be read, SECRET that may not be
-/// read.
+/// Tries all actions. Arguments: FOLDER (may be written), FILE (may be read), SECRET (must not be read).
 void probe(const Words& words) {
     const std::string& folder = words[0];
     say("computing", computes(folder));
@@ -156,7 +155,7 @@ void inherited() {
     _exit(0);
 }
 
-/// Behaves like a kernel without Landlock and filters.
+/// Makes the system calls of Landlock and of filters fail, as in a kernel that has neither.
 void becomeOldKernel() {
     const auto fails = static_cast<std::uint32_t>(SECCOMP_RET_ERRNO | ENOSYS);
     sock_filter code[] = {
@@ -178,7 +177,7 @@ bool take(Words& words, const std::string& word) {
     return true;
 }
 
-/// Runs WORK FOLDER ... in a sandbox that allows writing to the folder and reading the second argument.
+/// Runs WORK FOLDER [FILE ...] in a sandbox. The sandbox allows writing to FOLDER and reading FILE.
 int run(const std::string& program, Words words) {
     mpm::Sandbox sandbox;
     sandbox.landlock = !take(words, "without-landlock");

@@ -1,4 +1,4 @@
-// Teams of threads: each loop calls its body once for each index, and exceptions reach the caller.
+// Tests teams of threads: each loop calls its body once for each index, and exceptions reach the caller.
 #include <atomic>
 #include <numeric>
 #include <stdexcept>
@@ -12,7 +12,7 @@
 namespace mpm {
 namespace {
 
-/// Runs loops of many sizes, each of which uses the results of the loop before.
+/// Runs loops of many sizes. Each loop uses the results of the previous loop.
 void runLoops(Team& team) {
     std::vector<int> sums(300, 0);
     for (int loop = 0; loop < 200; ++loop) {
@@ -35,7 +35,7 @@ void runLoops(Team& team) {
 TEST(Team, CallsEachIndexOnce) {
     const int threads = cv::getNumThreads();
     for (int most : {0, 1, 2, 5, 100}) {
-        cv::setNumThreads(std::max(4, threads));  // more threads than cores, on a small machine
+        cv::setNumThreads(std::max(4, threads));  // on a small machine, more threads than cores
         int leads = 0;
         Team::run(most, [&](Team& team) {
             ++leads;

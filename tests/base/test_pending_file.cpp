@@ -206,7 +206,7 @@ TEST(WorkFolder, IsPrivateAndGoesWithTheObject) {
     fs::create_directories(path);
     fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
     const WorkFolder next(folder / "beside");
-    EXPECT_FALSE(fs::exists(path));  // the folder of the killed program was removed
+    EXPECT_FALSE(fs::exists(path));  // the folder that a killed program left was removed
 }
 
 }  // namespace

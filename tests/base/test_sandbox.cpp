@@ -1,4 +1,4 @@
-// Actions that the sandbox denies. Limits must hold even if the kernel has neither Landlock nor filters.
+// Tests what the sandbox denies. Limits must hold even if the kernel has neither Landlock nor filters.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,7 +47,7 @@ private:
     const test::TempFolder m_folder;
 };
 
-// The shadow memory of sanitizers takes terabytes of address space, so these builds do not limit it.
+// The shadow memory of sanitizers takes terabytes of address space, so sanitizer builds have no memory limit.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kHasMemoryLimit = false;
 #else
@@ -141,7 +141,7 @@ TEST_F(SandboxTest, HiddenEntriesAndLinksAreLeftOut) {
 }
 
 TEST(ChildProcess, InheritsNothing) {
-    const int open = dup(STDOUT_FILENO);  // without O_CLOEXEC, exec passes `open` on
+    const int open = dup(STDOUT_FILENO);  // without O_CLOEXEC, a child could inherit `open`
     setenv("MPM_TEST_PASSWORD", "secret", 1);
     signal(SIGPIPE, SIG_IGN);
     ChildProcess child;

@@ -25,7 +25,7 @@ TEST(Statistics, ARateIsWorkOverTotalTime) {
     const Rate even = rateOf({1, 1, 1}, {10, 10, 10});
     EXPECT_DOUBLE_EQ(even.perSecond, 100);
     EXPECT_NEAR(even.standardError, 0, 1e-9);
-    // The rate is total images by total time. The mean of the three rates (100, 100, 10) would be 70.
+    // The rate is all images divided by the total time. The mean of the rates (100, 100, 10) would be 70.
     const Rate slow = rateOf({1, 1, 1}, {10, 10, 100});
     EXPECT_DOUBLE_EQ(slow.perSecond, 25);
     EXPECT_NEAR(slow.standardError, 1000 * (3.0 / 120) * std::sqrt(2700.0) / 40 / std::sqrt(3.0), 1e-9);

@@ -1,4 +1,4 @@
-// A small labelled data set on the disk, and the parts of a report that must be the same in a second run.
+// A small labelled data set on the disk, and functions that read the reports of `mpm eval`.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ namespace mpm::test {
 nlohmann::json readJson(const std::string& path);
 std::string readText(const std::string& path);
 
-/// Returns a label image: blobs of classes, with an ignored border.
+/// Returns a label image: rectangles of random classes. The first column has the label `ignored`.
 cv::Mat blobs(int seed, cv::Size size, int classes, int ignored);
 
-/// Returns a report as text, without measured times.
+/// Returns a report as text, without measured times, which differ from run to run.
 std::string withoutTimes(nlohmann::json report);
 
 /// A data set for `--dataset folder`: some images in ROOT/val, three classes, and a matching model.
@@ -27,7 +27,7 @@ public:
     explicit EvalSet(int images);
 
     std::string path(const std::string& name) const { return m_folder / name; }
-    /// Returns the arguments of `mpm eval` on this data set, with these options.
+    /// Returns the arguments of `mpm eval` for this data set, followed by `more`.
     std::vector<std::string> words(const std::vector<std::string>& more) const;
     Outcome eval(const std::vector<std::string>& more) const { return mpmProgram(words(more)); }
     void damage(const std::string& stem) const;

@@ -16,7 +16,7 @@ namespace mpm::test {
 
 namespace {
 
-/// Appends the available bytes. Returns false at the end of the output.
+/// Reads bytes from the descriptor and appends them to `text`. Returns false at the end of the output.
 bool drain(int descriptor, std::string& text) {
     char buffer[4096];
     const ssize_t count = read(descriptor, buffer, sizeof buffer);

@@ -45,7 +45,7 @@ void addJoinedEncoder(OnnxModel& model, EncoderOptions options, const SmallModel
     model.ints("grid", {small.rows, small.cols});
 }
 
-// Adds the rows [first, end) of the features.
+// Adds a node that selects the rows [first, end) of the features.
 void addRows(OnnxModel& model, int first, int end, const std::string& name) {
     model.constant(name + "/first", std::vector<long long>{first});
     model.constant(name + "/end", std::vector<long long>{end});
@@ -75,8 +75,8 @@ void addMasks(OnnxModel& model, int dim, const SmallModel& small) {
     }
 }
 
-// Adds an output [batch, boxes, columns] with fixed values. The model computes rows of the features times 0,
-// plus the values, so the output still depends on the input.
+// Adds an output [batch, boxes, columns] with fixed values. The model multiplies rows of the features by 0
+// and adds the values, so the output still depends on the input.
 void addFixed(OnnxModel& model, int dim, const SmallModel& small, const std::string& name,
               const cv::Mat& values) {
     model.constant(name + "/zero", cv::Mat(cv::Mat::zeros(dim, values.cols, CV_32F)));
@@ -86,7 +86,7 @@ void addFixed(OnnxModel& model, int dim, const SmallModel& small, const std::str
     model.output(name, {small.batch, small.boxes, values.cols});
 }
 
-// Adds boxes in pixels of an image whose size (width, height) is a second input.
+// Adds boxes in pixels. The image's size (width, height) is a second input of the model.
 void addScaledBoxes(OnnxModel& model, const SmallModel& small, const cv::Mat& boxes) {
     cv::Mat scale = cv::Mat::zeros(2, 4 * small.boxes, CV_32F);
     for (int i = 0; i < 4 * small.boxes; ++i)

@@ -8,7 +8,7 @@
 namespace mpm::test {
 
 struct SmallModel {
-    int rows = 4, cols = 6;  ///< patches of 8x8
+    int rows = 4, cols = 6;  ///< of the grid of patches; a patch has 8x8 pixels
     int classes = 3;
     int batch = 1;
     bool features = false;  ///< outputs tokens instead of logits
@@ -23,9 +23,9 @@ struct SmallModel {
     int boxes = 0;
     bool moves = false;      ///< the boxes are further to the right in brighter images
     bool windows = false;    ///< attention stays in windows of 2x3 patches; block 3 is global
-    bool sizeInput = false;  ///< boxes are in pixels of an image whose size is a second input
+    bool sizeInput = false;  ///< boxes are in pixels; the image's size is a second input
     bool masks = false;      ///< each box has a mask: the left half of the image
-    std::string detections;  ///< replaces the metadata about boxes if not empty
+    std::string detections;  ///< if not empty, replaces the metadata about boxes
     bool metadata = true;    ///< the file has size, labels, palette and schedule
 };
 

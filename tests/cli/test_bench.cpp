@@ -72,7 +72,7 @@ TEST_F(Bench, TableFitsANarrowTerminal) {
 }
 
 // Computes the operations for 24 tokens of width 16 and six blocks with 48 hidden values: the encoder's
-// products and attention, the patch embedding and the head. OpenCV's layers add little.
+// products and attention, the patch embedding and the head. OpenCV's layers add few operations.
 TEST_F(Bench, GflopsOfAllTokensAreTheProducts) {
     const auto row = bench({"--compare", "none"})["results"][0];
     const double tokens = 24, dim = 16, hidden = 48;
@@ -165,7 +165,7 @@ TEST_F(Bench, BlocksOfAChainAreListed) {
     const auto json = bench({"--compare", "none,mpm,mpm:4", "--batch", "1"});
     const std::vector<double> all = json["results"][0]["tokens"], merged = json["results"][1]["tokens"],
                               late = json["results"][2]["tokens"];
-    ASSERT_EQ(all.size(), 6u);  // blocks of both segments; queries do not count
+    ASSERT_EQ(all.size(), 6u);  // one count for each block of both segments, without the queries
     EXPECT_EQ(all[5], 24);
     ASSERT_EQ(merged.size(), 6u);
     EXPECT_LT(merged[2], merged[1]);

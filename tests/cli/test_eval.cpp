@@ -241,7 +241,7 @@ TEST_F(Eval, ThePapersFiguresStandBesideTheMeasuredOnes) {
     EXPECT_EQ(results[3]["paper"]["images_per_second"], 751.0);
 }
 
-// With reuse, images are frames of a camera in the order of their names. Each window is a separate stream.
+// With reuse, images in the order of their names are frames of a camera. Each window is a separate stream.
 TEST_F(Eval, ReuseSeesTheImagesAsFrames) {
     model(11);
     for (int i = 0; i < 6; ++i) {
@@ -261,7 +261,7 @@ TEST_F(Eval, ReuseSeesTheImagesAsFrames) {
     EXPECT_DOUBLE_EQ(reuse["reuse"]["full"], 1.0 / 6);
     EXPECT_DOUBLE_EQ(reuse["reuse"]["suspended"], 0);
     // The first frame computes all 24 tokens. The other frames are equal to the first frame, so only
-    // `refresh` computes tokens there: each token once.
+    // `refresh` computes tokens in them: each token once.
     EXPECT_DOUBLE_EQ(reuse["reuse"]["recomputed"], (1.0 + 1.0) / 6);
     EXPECT_EQ(reuse["agreement"], nlohmann::json({{"mean", 1.0}, {"worst", 1.0}}));
     EXPECT_EQ(reuse["miou"], results[0]["miou"]);

@@ -1,4 +1,4 @@
-// Large data sets: shards, continuing after a kill, and comparing with the counts of a separate script.
+// Evaluates large data sets: in shards, continued after a kill, and compared with the counts of a script.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ TEST(EvalCounts, ShardsJoinedAreTheWhole) {
         const Outcome outcome = set.eval({"--night", "--paired", "--shard", shard + "/3", "--counts",
                                           set.path(shard + ".counts"), "--json", set.path(shard + ".json")});
         EXPECT_EQ(outcome.status, shard == "2" ? 1 : 0)
-            << outcome.err;  // p004 is the fifth image, so it is in shard 2
+            << outcome.err;  // p004, which is damaged, is image 4 from 0, so it is in shard 4 % 3 + 1
         EXPECT_EQ(readJson(set.path(shard + ".json"))["shard"], nlohmann::json({std::stoi(shard), 3}));
         join.push_back(set.path(shard + ".counts"));
     }

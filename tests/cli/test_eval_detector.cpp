@@ -167,7 +167,7 @@ TEST_F(EvalDetector, ShardsAddExactly) {
         std::vector<std::string> words = {"--shard", shard + "/2", "--counts", path(shard + ".counts")};
         words.insert(words.end(), compare.begin(), compare.end());
         ASSERT_EQ(eval(words).status, 0);
-        ASSERT_EQ(eval(words).status, 0);  // continues after a complete run
+        ASSERT_EQ(eval(words).status, 0);  // continues the counts of a complete run
     }
     const Outcome outcome =
         mpmProgram({"eval", "--join", path("2.counts"), path("1.counts"), "--json", path("joined.json")});

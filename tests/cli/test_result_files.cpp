@@ -49,7 +49,7 @@ TEST_F(ResultFiles, OfDetectionsAreScored) {
         EXPECT_NE(outcome.out.find("AP50"), std::string::npos);
         const json report = read(m_folder / "out.json");
         EXPECT_EQ(report["iou_type"], iou);
-        EXPECT_NEAR(report["stats"]["AP"], .6, 1e-12);  // the box is right at the thresholds 0.50 to 0.75
+        EXPECT_NEAR(report["stats"]["AP"], .6, 1e-12);  // correct at 6 of 10 thresholds: 0.50 to 0.75
         EXPECT_NEAR(report["stats"]["AP75"], 1, 1e-12);
         EXPECT_EQ(report["stats"]["AP_small"], -1);
         EXPECT_EQ(report["categories"][0]["name"], "cat");

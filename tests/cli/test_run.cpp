@@ -274,7 +274,7 @@ TEST_F(Run, WindowsSeeALargeImagePieceByPiece) {
     const auto rows = table(textOf(m_folder / "all/tokens.csv"));
     EXPECT_EQ(rows[1][5], "96");
     EXPECT_LT(std::stoi(rows[1][8]), 96);
-    // Overlapping windows, and an image smaller than the model.
+    // Windows may overlap, and an image may be smaller than the model's input.
     EXPECT_EQ(run({m_folder / "large.png", "--window", "20x20"}).status, 0);
     cv::imwrite(m_folder / "small.png", testImage(2, {20, 17}));
     ASSERT_EQ(run({m_folder / "small.png", "--window", "16x16", "--out", m_folder / "tiny"}).status, 0);

@@ -23,7 +23,7 @@ cv::Mat noise(int rows, int cols, int type) {
     return image;
 }
 
-/// Whether restoreTokens() returns as many tokens as mergeTokens() got.
+/// Returns whether restoreTokens() returns as many tokens as mergeTokens() got.
 bool methodHolds() {
     cv::Mat tokens(10, 4, CV_32F);
     cv::RNG random(7);

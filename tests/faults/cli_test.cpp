@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kFew = 26;
 
-/// Whether each line has as many cells as in the good run. There may be fewer lines if the run stopped early.
+/// Returns whether each line has as many cells as in `good`. Lines may be missing if the run stopped early.
 bool isCsv(const std::string& bytes, const std::string& good) {
     const auto cells = [](const std::string& line) { return std::count(line.begin(), line.end(), ','); };
     std::istringstream lines(bytes), wanted(good);
@@ -35,8 +35,8 @@ bool isJsonLines(const std::string& bytes, const std::string&) {
     return !bytes.empty() && bytes.back() == '\n';
 }
 
-/// Whether `bytes` are an image of the size of `good`. Pixels may differ, because an input that could not be
-/// read is missing.
+/// Returns whether `bytes` are an image with the size of `good`. Pixels may differ, because an input that
+/// could not be read is missing.
 bool isImage(const std::string& bytes, const std::string& good) {
     const auto size = [](const std::string& png) {
         const cv::Mat data(1, static_cast<int>(png.size()), CV_8U, const_cast<char*>(png.data()));
@@ -45,8 +45,8 @@ bool isImage(const std::string& bytes, const std::string& good) {
     return !bytes.empty() && size(bytes) == size(good);
 }
 
-/// Whether `bytes` are a complete report. Values may differ: times vary, and an input that could not be read
-/// is missing.
+/// Returns whether `bytes` are a complete report. Values may differ: times vary, and an input that could not
+/// be read is missing.
 bool isReport(const std::string& bytes, const std::string& good) {
     const auto report = nlohmann::json::parse(bytes, nullptr, false);
     const auto like = nlohmann::json::parse(good);

@@ -120,7 +120,7 @@ bool fails(Kind kind, int reason) {
 int watchedMain(int (*main)(int, char**, char**), int argc, char** argv, char** environment) {
     readOrders();
     void* frames[4];
-    backtrace(frames, 4);  // loads the library of backtrace before calls count
+    backtrace(frames, 4);  // loads the library that backtrace needs, before calls count
     g_armed = true;
     const int status = main(argc, argv, environment);
     g_armed = false;

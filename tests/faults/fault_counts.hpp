@@ -23,13 +23,13 @@ Function real(const char* name) {
     return reinterpret_cast<Function>(found);
 }
 
-/// Whether calls by this thread currently count.
+/// Returns whether calls by this thread count now.
 bool counting();
 /// Counts a call. Returns true if the call must fail.
 bool strikes(Kind kind);
 /// Like strikes(), but also sets errno to `reason`. Ends the program if the chosen fault is a kill.
 bool fails(Kind kind, int reason);
-/// Whether this call is the first of several that fail, as on a disk that becomes full.
+/// Returns whether this call is the first of several that fail, as on a disk that becomes full.
 bool firstOfMany(Kind kind);
 [[noreturn]] void die();
 

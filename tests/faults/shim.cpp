@@ -34,7 +34,7 @@ namespace {
 using namespace faults;
 
 constexpr int kMostFiles = 4096;
-std::atomic<bool> g_ours[kMostFiles];  ///< by descriptor: whether calls on it count
+std::atomic<bool> g_ours[kMostFiles];  ///< true at the index of a descriptor whose calls count
 
 bool oursByNumber(int file) {
     return file >= 0 && file < kMostFiles && g_ours[file];
@@ -100,7 +100,7 @@ ssize_t writeBy(int file, size_t count, const Do& work) {
     return work(count);
 }
 
-/// Does not fail with EINTR: signals do not interrupt sync on a local disk, and SQLite reports EINTR as an
+/// Never fails with EINTR: signals do not interrupt sync on a local disk, and SQLite reports EINTR as an
 /// error.
 template <class Do>
 int syncBy(int file, const Do& work) {
@@ -166,7 +166,7 @@ EXPORTED int posix_memalign(void** block, size_t alignment, size_t size) {
     return 0;
 }
 
-// Defines the variants of open: for large files, and those that fortified builds call.
+// Defines the functions that open files, with variants for large files and for fortified builds.
 #define OPEN(name)                                                            \
     EXPORTED int name(const char* path, int flags, ...) {                     \
         va_list rest;                                                         \

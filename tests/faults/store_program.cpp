@@ -1,5 +1,5 @@
-// Stores measurements like the monitor, and prints which are committed. tests/faults runs this program with
-// faults.
+// Stores batches of measurements like the monitor, and prints the number of each stored batch. tests/faults
+// runs this program with faults.
 #include <cstdio>
 #include <iostream>
 

@@ -31,7 +31,7 @@ std::string bytesOf(const fs::path& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Whether GDAL wrote the line, for example "ERROR 2: Cannot allocate CPLXMLNode".
+// Returns whether GDAL wrote the line, for example "ERROR 2: Cannot allocate CPLXMLNode".
 bool isOfGdal(const std::string& line) {
     return line.compare(0, 6, "ERROR ") == 0 && line.size() > 7 && std::isdigit(line[6]) && line[7] == ':';
 }
@@ -42,8 +42,8 @@ std::string replaced(std::string text, const std::string& folder) {
     return text;
 }
 
-/// Libraries that end the program if an allocation fails, which this project cannot fix. A crash is accepted
-/// only if the stack of the failed call has one of these names.
+/// A library that ends the program if an allocation fails. This project cannot fix these libraries. A crash
+/// is accepted only if the stack of the failed call has one of the names.
 struct Excused {
     const char* name;  ///< in the stack of the failed call
     const char* why;
@@ -106,7 +106,7 @@ void readReport(const fs::path& path, Ending& ending) {
                replaced(variable.substr(equals + 1), folder.string()).c_str(), 1);
     }
     setenv("MPM_FAULT", fault.c_str(), 1);
-    // The program's inputs are in other folders mpm-test-*, and calls on them must count, too.
+    // The program's inputs are in other folders mpm-test-*, and calls on these inputs must count, too.
     setenv("MPM_FAULT_UNDER", (fs::temp_directory_path() / "mpm-test-").c_str(), 1);
     setenv("MPM_FAULT_REPORT", report.c_str(), 1);
     setenv("LD_PRELOAD", MPM_FAULT_SHIM, 1);
@@ -220,7 +220,7 @@ std::vector<std::string> Trial::choose(int points) const {
     for (const std::string& kind : kinds)
         spread(faults, kind, std::max<long>(points < 20 ? 1 : 2, points / 16));
     const size_t single = faults.size();
-    for (size_t i = 0; i < single; ++i)  // also a disk that stays full
+    for (size_t i = 0; i < single; ++i)  // adds faults of a disk that stays full
         if (faults[i].compare(0, 6, "write:") == 0 || faults[i].compare(0, 5, "sync:") == 0)
             faults.push_back(faults[i] + '+');
     spread(faults, "alloc", std::max<long>(points / 3, points - static_cast<long>(faults.size())));

@@ -15,14 +15,14 @@ struct Ending {
     int signal = 0;
     bool late = false;  ///< the program took too long and was ended
     std::string out, err;
-    std::string struck;                  ///< the stack of the failed call, by library; empty if none failed
+    std::string struck;                  ///< the stack of the failed call; empty if no call failed
     std::map<std::string, long> counts;  ///< calls by kind; empty if the program did not end by itself
 };
 
 /// A file that a program writes. `isWhole` decides whether the bytes of the file are complete; `good` are the
 /// bytes that a run without a fault wrote. Without `isWhole`, the bytes must equal `good`.
 struct Written {
-    std::string path;  ///< below the folder
+    std::string path;  ///< relative to the folder
     std::function<bool(const std::string& bytes, const std::string& good)> isWhole = {};
     bool grows = false;      ///< the program appends rows, so an unfinished file is also valid
     bool continues = false;  ///< the program appends to the existing file
@@ -37,9 +37,9 @@ struct Faulty {
     std::function<void(const std::filesystem::path& folder, bool old)> prepare = {};
     /// Checks the files after a run. Returns a description of the damage; empty if there is none.
     std::function<std::string(const std::filesystem::path& folder, const Ending& ending)> judge = {};
-    std::vector<std::string> leaves = {};       ///< beginnings of names of other files that may remain
+    std::vector<std::string> leaves = {};       ///< how the names of other files that may remain begin
     std::vector<std::string> environment = {};  ///< NAME=VALUE; "@" as in `command`
-    std::string prefix = "mpm: ";               ///< messages of the program begin with this
+    std::string prefix = "mpm: ";               ///< the beginning of the program's messages
     bool oneLine = true;                        ///< a failure prints one message; warnings do not count
 };
 

@@ -1,4 +1,4 @@
-// Fuzzes the reader of image files. The decoded image must have the size that was read before decoding.
+// Fuzzes the reader of image files. A decoded image must not be larger than the limit for images.
 #include <cstdint>
 #include <cstdlib>
 

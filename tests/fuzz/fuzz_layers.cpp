@@ -143,7 +143,7 @@ cv::Mat blob(Choices& c, const Dims& dims) {
     for (int i = c.below(8); i > 0; --i)
         m.ptr<float>()[random.uniform(0, static_cast<int>(m.total()))] = real(c);
     for (int i = c.once(2) ? static_cast<int>(m.total()) : 0; i > 0; --i)
-        m.ptr<float>()[i - 1] = std::floor(m.ptr<float>()[i - 1]);  // whole numbers, as ids of a map
+        m.ptr<float>()[i - 1] = std::floor(m.ptr<float>()[i - 1]);  // whole numbers, like the ids of a map
     return m;
 }
 

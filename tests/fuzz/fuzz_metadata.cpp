@@ -1,4 +1,4 @@
-// Calls mpm::modelInfo for a file of these bytes, and preprocesses an image as the metadata describes.
+// Calls mpm::modelInfo for a file with the fuzz input, and preprocesses an image as the metadata describes.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Reads these bytes as a model with cv::dnn and the layers of mpm, and runs a forward.
+// Reads the fuzz input as a model with cv::dnn and the layers of mpm, and runs a forward pass.
 //
 // OpenCV's importer trusts the file: it reads as many weights as a tensor's dimensions require, even if the
 // file has fewer, and divides by a stride of 0. To avoid these faults of OpenCV, the model is corrected
@@ -58,7 +58,7 @@ bool putInOrder(onnx::TensorProto& tensor) {
     return true;
 }
 
-/// Whether an exporter may write such values of strides, axes or pads.
+/// Returns whether an exporter may write these values of strides, axes or pads.
 bool isHonest(const onnx::AttributeProto& attribute) {
     constexpr std::int64_t kLargest = 4096;
     const auto within = [](std::int64_t value) { return value >= -kLargest && value <= kLargest; };

@@ -1,4 +1,4 @@
-// Fuzzes the reader of archives of numpy.savez.
+// Fuzzes the reader of numpy.savez archives.
 #include <cstdint>
 
 #include "tests/fuzz/weights.hpp"

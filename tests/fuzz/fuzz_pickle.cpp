@@ -1,4 +1,4 @@
-// Fuzzes the reader of files of torch.save: a zip with a pickle.
+// Fuzzes the reader of torch.save files: a zip archive with a pickle.
 #include <cstdint>
 
 #include "models/torch/files/pickle.hpp"

@@ -53,7 +53,7 @@ void use(const std::string& path) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    // The store is in memory if possible, because every write would wait for the disk.
+    // The store is in memory if possible, because on a disk, every write would wait.
     static const std::string folder = fs::is_directory("/dev/shm") ? "/dev/shm/mpm-fuzz-" : "store-";
     const std::string path = folder + std::to_string(getpid()) + ".sqlite";
     for (const char* beside : {"", "-wal", "-shm", "-journal"})

@@ -1,4 +1,4 @@
-// The element mpmsegment in GstHarness: caps, metadata, properties that change while it plays, QoS, and
+// The element mpmsegment in GstHarness: caps, metadata, properties that change during playback, QoS, and
 // errors on the bus.
 #include <cstring>
 #include <string>
@@ -113,7 +113,7 @@ TEST(MpmSegment, LateFramesAreDroppedAndCounted) {
     gst_message_parse_qos_stats(message, nullptr, &processed, &dropped);
     EXPECT_EQ(dropped, 9u);
     gst_message_unref(message);
-    EXPECT_EQ(harness.push(60), GST_FLOW_OK);  // late enough not to be dropped
+    EXPECT_EQ(harness.push(60), GST_FLOW_OK);  // at 2.4 s: no longer late, so not dropped
     EXPECT_EQ(gst_harness_buffers_in_queue(harness.get()), 1u);
 }
 

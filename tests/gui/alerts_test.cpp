@@ -55,7 +55,7 @@ void AlertsTest::thresholdsArePercent() {
     QVERIFY2(texts().contains(QStringLiteral("now 1.2 %")), qPrintable(texts()));
     page.setTimes(page.rules()[0], 14);
     QVERIFY(texts().contains(QStringLiteral("would have fired 14 times in the last day")));
-    page.setTimes(rule, 3);  // an answer for the rule before the changes
+    page.setTimes(rule, 3);  // an answer for the rule before its threshold changed
     QVERIFY(!texts().contains(QStringLiteral("fired 3")));
     // A rule from 22 to 22 would never fire, so the form changes the end to 24.
     const QList<QSpinBox*> hours = page.findChildren<QSpinBox*>();
@@ -65,8 +65,8 @@ void AlertsTest::thresholdsArePercent() {
     QCOMPARE(page.rules()[0].toHour, 24);
 }
 
-/// If the form does not offer a value of a rule (here regions of other sources, shares of classes), the rule
-/// must keep the value. If a region of the rule is renamed, the rule gets the new name.
+/// A rule keeps a region that the form does not offer, and gets the new name of a renamed region. Without
+/// classes, the form does not accept shares of classes.
 void AlertsTest::rulesKeepWhatTheFormLacks() {
     using mpm::pipeline::AlertRule;
     AlertRule rule;

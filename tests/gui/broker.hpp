@@ -62,7 +62,7 @@ private:
     QProcess m_process;
 };
 
-/// mosquitto_sub: prints every message as "TOPIC PAYLOAD".
+/// Runs mosquitto_sub, which prints every message as "TOPIC PAYLOAD".
 class Subscriber {
 public:
     explicit Subscriber(int port) {

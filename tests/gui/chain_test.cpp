@@ -31,7 +31,7 @@ private:
     std::unique_ptr<test::WindowFixture> m_is;
 };
 
-/// Whether the number of tokens falls at each block of the schedule and at no other block.
+/// Returns whether the number of tokens falls at each block of the schedule and at no other block.
 static bool follows(const std::vector<int>& tokens, const std::vector<int>& schedule) {
     for (size_t k = 1; k < tokens.size(); ++k) {
         const bool merges = std::find(schedule.begin(), schedule.end(), int(k)) != schedule.end();

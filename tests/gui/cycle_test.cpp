@@ -93,7 +93,7 @@ Rows CycleTest::stop(test::WindowFixture& is) {
 void CycleTest::checkPanel(test::WindowFixture& is, const Rows& rows) {
     const StatisticsModel& panel = is.window->models().statistics;
     const auto& found = panel.statistics();
-    // At most three rows, the earliest, have another schedule. The panel does not count these rows.
+    // At most the first three rows have another schedule. The panel does not count these rows.
     const auto counted = std::size_t(found.day().kept.count() + found.night().kept.count());
     QVERIFY(counted <= rows.size() && counted + 3 >= rows.size());
     const Expected expected = expectedOf({rows.end() - std::ptrdiff_t(counted), rows.end()});

@@ -70,7 +70,7 @@ std::array<QRect, 4> views() {
     return found;
 }
 
-/// Whether the area shows an image and not a message: it has many colours, and no colour fills most of it.
+/// Returns whether the area shows an image, not a message: many colours, and no colour fills most of it.
 bool looksLikeAnImage(const QImage& image) {
     std::map<QRgb, int> colours;
     for (int y = 0; y < image.height(); y += 2)

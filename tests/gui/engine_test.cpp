@@ -41,7 +41,7 @@ private:
 
 namespace {
 
-/// Collects the messages of an engine, and waits for those that a test needs.
+/// Collects the messages of an engine, and waits for the messages that a test needs.
 struct Watch : QObject {
     explicit Watch(Engine& engine) {
         connect(&engine, &Engine::measured, this,

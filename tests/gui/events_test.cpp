@@ -196,7 +196,7 @@ void EventsTest::classesHaveLanes() {
             std::abs(columns[5].quantities[0].mean() - 0.75) < 0.001);
     data.addPast(share, {{mpm::pipeline::Millis(50 * kMinute), 10, 0.125, 0, 0.5}});
     data.addPast({mpm::pipeline::Quantity::Kind::ClassShare, 0, {}},
-                 {{mpm::pipeline::Millis(50 * kMinute), 10, 0.5, 0, 0.5}});  // has no lane
+                 {{mpm::pipeline::Millis(50 * kMinute), 10, 0.5, 0, 0.5}});  // class 0 has no lane
     columns = data.columns(0, 102 * kMinute, 102);
     QCOMPARE(columns[50].quantities.size(), std::size_t(1));
     QCOMPARE(columns[50].quantities[0].mean(), 0.125);
@@ -208,7 +208,7 @@ void EventsTest::classesHaveLanes() {
     columns = data.columns(100 * kMinute, 200 * kMinute, 10'000);
     QCOMPARE(columns[50 * 100 + 50].quantities[0].mean(), 0.25);
     QCOMPARE(columns[40 * 100].quantities[0].mean(), 0.75);
-    QVERIFY(!columns[50].quantities[0].any() || columns[50].quantities[0].count < 10);  // no mean of a minute
+    QVERIFY(!columns[50].quantities[0].any() || columns[50].quantities[0].count < 10);  // not a minute's mean
     // A whole day is drawn from minutes only.
     columns = data.columns(-600 * kMinute, 840 * kMinute, 24);
     QVERIFY(columns[11].quantities[0].any() && !columns[2].quantities[0].any());

@@ -133,7 +133,7 @@ void FaultsTest::sourceThatFailsInTheMiddle() {
     QTRY_VERIFY_WITH_TIMEOUT(witness.last >= 2, test::patience(20'000));
     QTRY_VERIFY_WITH_TIMEOUT(witness.state() == SourceState::Retrying, test::patience(10'000));
     const std::int64_t before = witness.last;
-    QTRY_VERIFY_WITH_TIMEOUT(witness.last > before, test::patience(20'000));  // opened again
+    QTRY_VERIFY_WITH_TIMEOUT(witness.last > before, test::patience(20'000));  // the source was opened again
     QVERIFY(witness.fresh);
 }
 
@@ -191,9 +191,9 @@ void FaultsTest::storeThatIsLockedWithoutReadings() {
 /// A limit on the size of files acts as a full disk.
 void FaultsTest::diskThatIsFullLosesNothingCommitted() {
     QProcess process;
-    // 400 blocks of 512 bytes are enough for the tables and some readings. A write beyond them fails as on a
-    // full disk. The journal reaches the limit before the store does. SQLite then copies the journal into
-    // the store and empties the journal.
+    // 400 blocks of 512 bytes are enough for the tables and some readings. A write beyond these blocks fails
+    // as on a full disk. The journal reaches the limit before the store does. SQLite then copies the journal
+    // into the store and empties the journal.
     process.start(QStringLiteral("sh"),
                   {QStringLiteral("-c"),
                    QStringLiteral("ulimit -f 400; trap '' XFSZ; exec \"$0\" --headless --profile full "

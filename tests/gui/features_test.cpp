@@ -1,4 +1,4 @@
-// A backbone without a head in the monitor: everything works except classes, which it does not have.
+// A backbone without a head in the monitor: everything works except classes, which the model lacks.
 #include <QSignalSpy>
 #include <QTest>
 
@@ -79,7 +79,7 @@ void FeaturesTest::regionsAndMasksWorkWithoutClasses() {
     QTRY_VERIFY_WITH_TIMEOUT(masked(), test::patience(10'000));
 }
 
-/// The first frames determine how features become colours; after them, equal frames get equal colours.
+/// The first frames determine how features become colours. From then on, equal frames get equal colours.
 void FeaturesTest::coloursStayFromFrameToFrame() {
     Options options = withBackbone();
     options.source = m_is->sandbox.film(1, 0);

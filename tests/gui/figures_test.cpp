@@ -119,7 +119,7 @@ void FiguresTest::rejectedExportIsExplainedOnce() {
     m_is->window->model().open(file);
     QTRY_VERIFY_WITH_TIMEOUT(m_is->window->message().contains(QStringLiteral("cannot be used")),
                              test::patience(20'000));
-    QVERIFY(m_is->window->findChild<QMessageBox*>() == nullptr);  // there is nothing to convert
+    QVERIFY(m_is->window->findChild<QMessageBox*>() == nullptr);  // no question about a conversion
     QString shown = m_is->window->message();
     for (const QLabel* label : m_is->window->findChildren<QLabel*>())
         if (label->window() == m_is->window.get()) shown += label->text();

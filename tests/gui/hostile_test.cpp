@@ -31,12 +31,12 @@ QByteArray field(char tag, const QByteArray& bytes) {
     }
 }
 
-/// Whether Qt would take the text for HTML with an image.
+/// Returns whether Qt would take the text for HTML with an image.
 bool isDangerous(const QString& text) {
     return Qt::mightBeRichText(text) && text.contains(QStringLiteral("<img"));
 }
 
-/// Whether the text is of limited length and has no control characters except newlines and tabs.
+/// Returns whether the text is of limited length and has no control characters except newlines and tabs.
 bool isClean(const QString& text) {
     return text.size() < 6000 && std::none_of(text.begin(), text.end(), [](QChar c) {
                return c.unicode() < 0x20 && c != QLatin1Char('\n') && c != QLatin1Char('\t');

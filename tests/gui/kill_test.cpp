@@ -26,7 +26,7 @@ using mpm::pipeline::Millis;
 
 namespace {
 
-constexpr int kBatch = 7;     // readings of a transaction
+constexpr int kBatch = 7;     // readings in a transaction
 constexpr int kRecent = 400;  // so many entries that the file of settings has several blocks
 const QString kSource = QStringLiteral("camera");
 

@@ -102,7 +102,7 @@ void LookTest::exportsSuggestAName() {
     for (QToolButton* button : dialog->findChildren<QToolButton*>()) {
         if (!button->isVisible() || button->icon().isNull()) continue;
         const QImage image = button->grab().toImage();
-        int ink = 0;  // dark pixels of the icon, without the button's frame
+        int ink = 0;  // pixels of the icon: they differ from the button's background
         for (int y = 4; y < image.height() - 4; ++y)
             for (int x = 4; x < image.width() - 4; ++x)
                 ink += image.pixel(x, y) != image.pixel(4, 4);

@@ -77,7 +77,7 @@ void ModelsTest::scheduleTogglesBlocks() {
     QCOMPARE(model.schedule(), (std::vector<int>{2, 5}));
     QCOMPARE(changed.count(), 2);
     QVERIFY(model.setData(model.index(2), Qt::Checked, Qt::CheckStateRole));
-    QCOMPARE(changed.count(), 2);  // the value was the same, so no signal
+    QCOMPARE(changed.count(), 2);  // the value was the same, so there is no signal
     model.setSchedule({7});
     QCOMPARE(model.schedule(), std::vector<int>{7});
     model.setTokens({1024, 1024, 780});

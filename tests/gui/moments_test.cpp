@@ -35,7 +35,7 @@ QImage plain(Qt::GlobalColor colour) {
     return image;
 }
 
-/// Returns an image of noise: its file has more than 28 KB, so that few images reach the limit.
+/// Returns an image of noise. Its file has more than 28 KB, so that a few images reach the limit.
 QImage largeImage() {
     QImage noise(320, 240, QImage::Format_RGB32);
     for (int y = 0; y < noise.height(); ++y)

@@ -92,7 +92,7 @@ void NarrowTest::panelTakesThePlaceOfTheImages() {
     QTRY_VERIFY(!window().sidebar()->isVisible());
     QVERIFY(window().views()->isVisible());
     window().resize(1280, 720);
-    QTRY_VERIFY(window().sidebar()->isVisible());  // the user did not hide it, so it returns
+    QTRY_VERIFY(window().sidebar()->isVisible());  // the user did not hide the sidebar, so it returns
     window().resize(800, 480);
     QTRY_VERIFY(!window().sidebar()->isVisible());
     QTRY_COMPARE(window().size(), QSize(800, 480));
@@ -186,7 +186,7 @@ void NarrowTest::tilesComeOutLarge() {
     struct Case {
         int count;
         QSize area;
-        double aspect, least;  // of each image; smallest share of the area that all images cover
+        double aspect, least;  // width / height of an image; least covered share of the area
     };
     // The sizes of the overview in windows of 1280x720, 1440x900, 1920x1080 and 800x480, then other sizes.
     const Case cases[] = {{4, {926, 310}, 4.0 / 3, 0.7},   {4, {1050, 520}, 4.0 / 3, 0.8},

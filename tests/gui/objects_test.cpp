@@ -88,7 +88,7 @@ void ObjectsTest::nothingIsFollowedUnlessItIsWanted() {
     const AnalysisPtr on = next(setup.engine, follows);
     QVERIFY(on);
     QCOMPARE(on->objects->counts, (std::map<int, int>{{1, 1}}));
-    QCOMPARE(on->regions.at(0).objects, (std::map<int, int>{{1, 0}}));  // the object is right of the region
+    QCOMPARE(on->regions.at(0).objects, (std::map<int, int>{{1, 0}}));  // the object is outside the region
     setup.services.apply({});
     QVERIFY(next(setup.engine, [](const Analysis& a) { return a.objects == nullptr; }));
 }
@@ -133,7 +133,7 @@ void ObjectsTest::anAlertHasACutOut() {
     test::Setup setup(m_sandbox, QStringLiteral("cut"));
     setup.engine.openModel(detector());
     QSignalSpy alerted(&setup.services, &Services::alerted);
-    WatchSettings watch = following(source, {});  // the rule's class is followed
+    WatchSettings watch = following(source, {});  // no class is chosen, but rules follow their class
     AlertRule stays = test::rule("loiters", AlertRule::Of::ObjectStays, 0.5);
     stays.label = "thing 0";
     stays.region = "Front door";

@@ -12,7 +12,7 @@ namespace mpm::gui::test {
 
 /// Estimates how many running programs share each core that this program may use.
 inline double sharers() {
-    std::ifstream file("/proc/loadavg");  // means of 1, 5 and 15 minutes, running/all
+    std::ifstream file("/proc/loadavg");  // load means of 1, 5 and 15 minutes, running/all threads
     double minute = 0, unused = 0, running = 0;
     if (!(file >> minute >> unused >> unused >> running)) return 1;
     cpu_set_t cores;

@@ -84,7 +84,7 @@ void ProgramTest::screenshotIsWritten() {
                        QStringLiteral("--after"), QStringLiteral("2")});
     QVERIFY2(outcome.status == 0, qPrintable(outcome.err));
     QCOMPARE(QImage(file).size(), QSize(1280, 720));
-    QVERIFY2(!outcome.err.contains(QStringLiteral("WARN")), qPrintable(outcome.err));  // no warnings
+    QVERIFY2(!outcome.err.contains(QStringLiteral("WARN")), qPrintable(outcome.err));
 }
 
 void ProgramTest::screenshotOfErrors() {

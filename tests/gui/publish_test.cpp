@@ -153,7 +153,7 @@ void PublishTest::mqttTellsABrokerAndHomeAssistant() {
     QVERIFY(!subscriber.payload(QStringLiteral("homeassistant/binary_sensor/%1/night/config").arg(device))
                  .isEmpty());
     subscriber.forget();
-    setup.services.apply({});  // switched off: sends the last message
+    setup.services.apply({});  // switches the publisher off, which sends a last message
     QCOMPARE(subscriber.payload(QStringLiteral("mpm/yard_1/availability")), QByteArray("offline"));
 }
 

@@ -20,10 +20,10 @@ public:
     bool start(const QStringList& frames = {}) {
         m_process.start(QStringLiteral(MPM_RTSP_SERVER), QStringList{QString::number(m_port)} + frames);
         return m_process.waitForStarted() &&
-               m_process.waitForReadyRead(patience(10'000));  // it prints "ready"
+               m_process.waitForReadyRead(patience(10'000));  // the server prints "ready"
     }
     void kill() {
-        m_process.kill();  // works even if it is paused
+        m_process.kill();  // works even if the server is paused
         m_process.waitForFinished();
     }
     /// Pauses the server: connections stay open, but no data arrive.

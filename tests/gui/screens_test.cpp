@@ -40,7 +40,7 @@ double contrast(const QColor& one, const QColor& other) {
     return (std::max(a, b) + 0.05) / (std::min(a, b) + 0.05);
 }
 
-/// Whether WCAG calls the text large: at least 18 points, or 14 points if bold.
+/// Returns whether WCAG calls the text large: at least 18 points, or 14 points if bold.
 bool isLarge(const QFont& font) {
     return font.pointSizeF() >= (font.bold() ? 14 : 18);
 }
@@ -232,7 +232,7 @@ void ScreensTest::everyViewIsReadable() {
         look(QStringLiteral("%1x%2-%3").arg(size.width()).arg(size.height()).arg(key), window());
         QCOMPARE(window().size(), size);
     }
-    QTest::keyClick(&window(), Qt::Key_U);  // reuse has separate figures
+    QTest::keyClick(&window(), Qt::Key_U);  // turns on reuse, which has separate figures
     QVERIFY(m_is->nextWhere(
         [](const Analysis& a) { return a.merged.tokens.reuse.state != mpm::ReuseState::Off; }));
     window().views()->showView(QStringLiteral("overview"));
@@ -317,7 +317,7 @@ void ScreensTest::lastNightIsFound() {
     rules->setCurrentText(QStringLiteral("Car at night"));
     QCOMPARE(events->table()->model()->rowCount(), 7);
     events->table()->selectRow(0);
-    QTest::qWait(1'000);  // images of the rows
+    QTest::qWait(1'000);  // until the rows have images
     look(prefix + QStringLiteral("6-events"), *events);
     QVERIFY(events->width() <= size.width() && events->height() <= size.height());
     test::button(events, "Show the image")->click();

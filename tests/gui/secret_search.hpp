@@ -40,7 +40,7 @@ private:
     const int m_before;
 };
 
-/// Whether the text contains none of the secrets of `form`. If the text has one, prints `form` and `place`.
+/// Returns whether the text contains no secret of `form`. Otherwise, prints `form` and `place`.
 inline bool hides(const AddressForm& form, const QByteArray& text, const char* place) {
     for (const std::string& secret : form.secrets) {
         // Skips secrets without "Zq9", because they could also occur in a host, a path or a word of the

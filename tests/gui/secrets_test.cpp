@@ -316,8 +316,8 @@ void SecretsTest::passwordsInTheWatchFileMoveToTheKeychain() {
     }
 }
 
-/// Cameras with the same address without secrets are kept apart: in two profiles, and one after the other in
-/// a tab.
+/// Cameras are kept apart even if their addresses without secrets are equal: in two profiles, and one after
+/// the other in a tab.
 void SecretsTest::camerasOfARecorderAreKeptApart() {
     const QString name = QStringLiteral("rtsp://127.0.0.1:9/cam"),
                   camera = QStringLiteral("rtsp://u:Zq9one@127.0.0.1:9/cam?channel=");

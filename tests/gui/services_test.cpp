@@ -69,7 +69,7 @@ void ServicesTest::alertsReachTheDesktopTheStoreAndAVideo() {
         QTRY_COMPARE_WITH_TIMEOUT(alerted.count(), 1, test::patience(30'000));
         QTRY_COMPARE(desktop.said.size(), 1);
         QVERIFY2(desktop.said[0].startsWith(QStringLiteral("bright|") + source), qPrintable(desktop.said[0]));
-        QTRY_VERIFY_WITH_TIMEOUT(rendered.count() >= 2, test::patience(10'000));  // something to record
+        QTRY_VERIFY_WITH_TIMEOUT(rendered.count() >= 2, test::patience(10'000));  // gives frames to record
         setup.open(m_sandbox.path(QStringLiteral("gone.mp4")));
         QTRY_COMPARE_WITH_TIMEOUT(alerted.count(), 2, test::patience(30'000));
         QCOMPARE(alerted[1][0].value<AlertNotice>().rule, QStringLiteral("gone"));
@@ -215,7 +215,7 @@ void ServicesTest::recordsByHand() {
     QVERIFY(hasH264 || codec == mpeg4 || codec == cv::VideoWriter::fourcc('F', 'M', 'P', '4'));
 }
 
-/// Frames are larger and faster than the encoder can take. The video must still have the full duration, and
+/// Frames are too large and come too fast for the encoder. The video must still have the full duration, and
 /// the stored frames from before the start of the recording must fit into memory.
 void ServicesTest::recordingsOfLargeFramesAreNotShort() {
     VideoRecorder recorder;
@@ -246,7 +246,7 @@ void ServicesTest::recordingsOfLargeFramesAreNotShort() {
     QCOMPARE(int(film.get(cv::CAP_PROP_FRAME_WIDTH)), VideoRecorder::kWidest);
 }
 
-/// An outage is short in a video, because writing the same image for hours would take minutes.
+/// A video shortens an outage, because writing the same image for hours would take minutes.
 void ServicesTest::anOutageIsShortInARecording() {
     VideoRecorder recorder(std::chrono::milliseconds(500));
     QSignalSpy finished(&recorder, &VideoRecorder::finished);

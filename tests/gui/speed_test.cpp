@@ -16,7 +16,7 @@ using namespace mpm::gui;
 
 namespace {
 
-constexpr int kBits = 32, kBlock = 16;  // a stamp: 24 bits of milliseconds, 8 that check them
+constexpr int kBits = 32, kBlock = 16;  // bits of a stamp (24 of milliseconds, 8 to check), pixels of a block
 constexpr std::uint32_t kTimes = (1U << 24) - 1;
 constexpr std::chrono::milliseconds kPause{33};  // between two frames of the camera
 
@@ -33,7 +33,7 @@ std::uint32_t checked(std::uint32_t time) {
     return time << 8 | ((time ^ time >> 8 ^ time >> 16 ^ 0x5A) & 0xFF);
 }
 
-/// Writes the time as black and white blocks along the upper edge, which survive JPEG and colour conversion.
+/// Writes the time along the upper edge as black and white blocks, which survive JPEG and colour conversion.
 void stamp(cv::Mat& image, std::uint32_t time) {
     const std::uint32_t code = checked(time);
     for (int bit = 0; bit < kBits; ++bit)

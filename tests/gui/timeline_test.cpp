@@ -41,7 +41,7 @@ bool isKept(const QColor& at) {
            60;
 }
 
-/// Whether the pixel is violet. Only the curve of the time saved is violet, even at smoothed edges.
+/// Returns whether the pixel is violet. Only the curve of the time saved is violet, even at smoothed edges.
 bool isSaved(const QColor& at) {
     return at.red() > at.green() + 25 && at.blue() > at.red() + 15;
 }
@@ -105,7 +105,7 @@ void TimelineTest::followsPansAndZooms() {
     QVERIFY(view->following());
     QCOMPARE(view->to() - view->from(), 60'000);
     const qint64 to = view->to();
-    QTRY_VERIFY(view->to() != to);  // follows new readings; `to` is earlier if the clock was set back
+    QTRY_VERIFY(view->to() != to);  // != instead of >, because the clock may be set back
     const QPoint middle = view->rect().center();
     QTest::mousePress(view, Qt::LeftButton, {}, middle);
     QTest::mouseMove(view, middle + QPoint(100, 0));
@@ -143,7 +143,7 @@ void TimelineTest::standsStillWhilePaused() {
     QCOMPARE(view->to() - view->from(), 60'000);
     QCOMPARE(view->to(), to);
     m_is->window->front().setPaused(false);
-    QTRY_VERIFY(view->to() != to);  // `to` is earlier if the clock was set back
+    QTRY_VERIFY(view->to() != to);  // != instead of >, because the clock may be set back
 }
 
 /// If five readings a second stop for eight seconds, the curve must have a gap. If readings come only every 5
@@ -183,7 +183,7 @@ void TimelineTest::showsTimeSaved() {
     };
     add(1'000'000, 1'060'000, {});
     std::vector<bool> curve = columnsWith(view, isSaved, 1'000'000, 1'060'000);
-    QVERIFY(std::none_of(curve.begin(), curve.end(), [](bool any) { return any; }));  // and no legend
+    QVERIFY(std::none_of(curve.begin(), curve.end(), [](bool any) { return any; }));  // no curve, no legend
     data.clear();
     add(1'000'000, 1'020'000, 30);
     add(1'020'000, 1'040'000, {});

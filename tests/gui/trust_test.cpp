@@ -20,7 +20,7 @@ using mpm::pipeline::AlertRule;
 class TrustTest : public QObject {
     Q_OBJECT
 private slots:
-    void initTestCase() { umask(0); }  // modes of files must not depend on it
+    void initTestCase() { umask(0); }  // modes of files must not depend on the umask
     void metricsListenWhereTheyAreTold_data();
     void metricsListenWhereTheyAreTold();
     void commandsInheritNothing();

@@ -100,7 +100,7 @@ void ViewsTest::splitSliderMoves() {
     QVERIFY(split->position() < 0.47);
 }
 
-/// On labelled images, compares agreement, time and mIoU with those of all tokens, then of a schedule.
+/// Compares agreement, time and mIoU on labelled images, first with all tokens, then with another schedule.
 void ViewsTest::splitComparesSchedulesAndLabels() {
     const QString root = m_is->sandbox.path(QStringLiteral("set"));
     for (const char* folder : {"/val/images", "/val/labels"})
@@ -154,7 +154,7 @@ void ViewsTest::splitComparesSchedulesAndLabels() {
     QVERIFY(split->image().isNull());  // the last comparison was with all tokens
     QTRY_VERIFY_WITH_TIMEOUT(!split->image().isNull() && footerHas(", mIoU "), test::patience(30'000));
     QVERIFY(scoresAreRight());
-    QCOMPARE(framesOfOther.front(), 1);  // another schedule to compare with restarts the count of frames
+    QCOMPARE(framesOfOther.front(), 1);  // a comparison with another schedule counts frames anew
     const int times = m_is->window->models().saved.count();
     const qsizetype before = compared.count();
     QTRY_VERIFY_WITH_TIMEOUT(compared.count() > before, test::patience(30'000));
@@ -291,7 +291,7 @@ void ViewsTest::thinImageHasNoEmptyPlates() {
     white.fill(Qt::white);
     view.setImage(white);
     const QImage shown = view.grab().toImage();
-    int dark = 0;  // the plate of the title, in the view's corner and as wide as the words
+    int dark = 0;  // pixels of the title's plate, which is in the corner and as wide as the words
     for (int x = 0; x < shown.width(); ++x)
         dark += qGray(shown.pixel(x, 9)) < 90;
     QVERIFY2(dark > view.fontMetrics().horizontalAdvance(QStringLiteral("Title")) / 2,

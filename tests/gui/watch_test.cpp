@@ -75,7 +75,7 @@ void WatchTest::alertMadeInTheDialogIsRaised() {
     QTest::mouseClick(test::button(dialog->alerts(), "Add"), Qt::LeftButton);
     const QList<QDoubleSpinBox*> boxes = dialog->alerts()->findChildren<QDoubleSpinBox*>();
     QCOMPARE(boxes.size(), 3);
-    boxes[0]->setValue(10);  // tokens
+    boxes[0]->setValue(10);  // the rule's threshold, in tokens
     boxes[1]->setValue(0.5);
     dialog->close();
     QTRY_VERIFY_WITH_TIMEOUT(window().models().alerts.rowCount() == 1, test::patience(20'000));
@@ -172,7 +172,7 @@ void WatchTest::maskedAreasHaveNoClassInAnyView() {
     QVERIFY(m_is->nextWhere([](const Analysis& a) { return !a.frame.masks.empty(); }));
     window().views()->viewport()->setCursor(std::nullopt);
     struct Colours {
-        int masked = 0, open = 0;  ///< pixels with a colour
+        int masked = 0, open = 0;  ///< numbers of pixels that are coloured or bright
     };
     const auto coloursOf = [](ImageView* view) {
         const QImage shown = view->grab().toImage();
@@ -223,7 +223,7 @@ void WatchTest::measurementsOnlyShowsNoImage() {
     for (const ImageView* view : window().views()->findChildren<ImageView*>())
         QVERIFY2(view->image().isNull(), qPrintable(view->accessibleName()));
     QVERIFY(window().views()->find<LiveView>()->cover().contains(QStringLiteral("Measurements only")));
-    QVERIFY(!window().models().timeline.empty());  // still measured
+    QVERIFY(!window().models().timeline.empty());  // readings are still stored
     window().watching().toggleRecording();
     QVERIFY(window().message().contains(QStringLiteral("Measurements only")));
 }

@@ -32,7 +32,7 @@ void checkAttention(int tokens, int size, const cv::Mat& bias) {
     const LeftOperand rows(qkv, stride);
     const AttentionHead head =
         headOf(rows, stride, tokens, size, 0.5f / std::sqrt(static_cast<float>(size)), bias);
-    // A sum that begins at a large bias is rounded to the spacing of f32 near the bias.
+    // A sum that begins with a large bias is rounded to the spacing of f32 near the bias.
     const double largest = bias.empty() ? 0 : cv::norm(cv::max(bias, -1e6f), cv::NORM_INF);
     const double tolerance = 2e-5 + 2e-6 * (largest < 1e6 ? largest : 0);
     cv::Mat output(tokens, size, CV_32F);
@@ -65,7 +65,7 @@ TEST(Attention, EqualsScalarLoops) {
             checkAttention(tokens, size, tokens % 2 == 0 ? randomMatrix(1, tokens, 9) : cv::Mat());
     }
     for (int tokens : {239, 240, 241, 500})
-        checkAttention(tokens, 32, randomMatrix(1, tokens, 9));  // around multiples of a block of keys
+        checkAttention(tokens, 32, randomMatrix(1, tokens, 9));  // near multiples of a block of keys
 }
 
 /// Returns a bias for each key. The bias rises by `step` from key to key.
@@ -77,7 +77,7 @@ cv::Mat ramp(int tokens, float step) {
 }
 
 // The kernel divides weights by exp(peak). If scores exceed the peak, the kernel raises the peak in steps.
-// Scores here rise slowly, rise fast, or fall.
+// The scores in this test rise slowly, rise fast, or fall.
 TEST(Attention, ScoresThatClimb) {
     for (float step : {0.01f, 0.3f, 1.0f, 20.0f, -0.3f, -20.0f})
         checkAttention(500, 32, ramp(500, step));
@@ -87,7 +87,7 @@ TEST(Attention, ScoresThatClimb) {
     checkAttention(300, 16, masked);
 }
 
-/// A head with keys and values in both precisions.
+/// A head with keys and values in f32 and in bf16.
 struct HeadOperands {
     HeadOperands(const cv::Mat& q, const cv::Mat& k, const cv::Mat& v, const cv::Mat& bias)
         : tokens(q.rows),
@@ -140,7 +140,7 @@ struct HeadOperands {
         return output;
     }
 
-    static constexpr Bf16Pair kNoise = 0x7fc07fc0;  // NaN, twice
+    static constexpr Bf16Pair kNoise = 0x7fc07fc0;  // a pair of NaN
 
     int tokens, size;
     float scale = 0.4f / std::sqrt(static_cast<float>(size));
@@ -159,7 +159,7 @@ void checkAttentionBf16(int tokens, int size, const cv::Mat& bias) {
         << tokens << " tokens, head of " << size;
 }
 
-// The other rows of a panel may belong to another image, so they must not change the bits of a result.
+// The other rows of a panel may belong to another image. They must not change the bits of a result.
 void checkNeighbours(bool half) {
     const cv::Mat q = randomMatrix(100, 32, 1), k = randomMatrix(100, 32, 2, 2.0),
                   v = randomMatrix(100, 32, 3);
@@ -170,11 +170,11 @@ void checkNeighbours(bool half) {
                   noisy = HeadOperands(loud, k, v, {}).attend(half);
     EXPECT_EQ(cv::norm(quiet.row(5), noisy.row(5), cv::NORM_INF), 0);
     EXPECT_GT(cv::norm(quiet.row(6), noisy.row(6), cv::NORM_INF), 0);
-    // Queries 3 and 99 are equal. The panel of query 99 is incomplete, so the kernel skips a part of it.
+    // Queries 3 and 99 are equal. The panel of query 99 is incomplete, so the kernel skips a part.
     EXPECT_EQ(cv::norm(quiet.row(3), quiet.row(99), cv::NORM_INF), 0);
 }
 
-// With equal weights, the result is the mean of all values. If the kernel added all values one after another,
+// With equal weights, the result is the mean of all values. If the kernel added all values to a single sum,
 // the error would be 4e-6.
 TEST(Attention, RoundsLittleWithManyKeys) {
     constexpr int kTokens = 4000, kSize = 32;
@@ -205,8 +205,8 @@ TEST(Attention, Bf16EqualsF32ButForRounding) {
         checkAttentionBf16(500, 32, ramp(500, step));
 }
 
-// The first keys determine the peak, and all weights are relative to the peak. The first keys may be masked,
-// or have scores far above or below those of the other keys.
+// The first keys determine the peak, and all weights are relative to the peak. Here, the first keys are
+// masked, or have scores far above or below those of the other keys.
 TEST(Attention, Bf16BeginsWithKeysThatDoNotCount) {
     if (!hasBf16()) GTEST_SKIP() << "this processor multiplies no bf16";
     for (int size : {32, 64, 96, 128}) {

@@ -21,10 +21,10 @@ namespace {
 using dnn::Shape;
 using Mats = std::vector<cv::Mat>;
 
-// Makes the calls that a network makes, on a single layer.
+// A single layer, and the calls that a network makes on it.
 class Driven {
 public:
-    /// If `among`, passes constants as inputs, as engines with dynamic shapes do; otherwise as blobs.
+    /// If `among`, passes constants as inputs (as engines with dynamic shapes do), else as blobs.
     Driven(const OperatorCase& one, bool among) : m_case(one), m_among(among) {
         cv::dnn::LayerParams params = one.params;
         params.name = "layer";
@@ -108,7 +108,7 @@ bool sameBits(const Mats& a, const Mats& b) {
     return true;
 }
 
-// Makes up to six random calls on a layer, then calls forward(). Every result must be the expected one.
+// Makes up to six random calls on a layer, then calls forward(). Every result must equal the expected result.
 void anyOrder(const OperatorCase& one, bool among, const std::vector<Mats>& expected, std::mt19937& random) {
     const auto below = [&](size_t count) { return random() % count; };
     Driven layer(one, among);

@@ -1,4 +1,4 @@
-// Maps and chains inside cv::dnn, from ONNX files.
+// Tests maps and chains inside cv::dnn, with models from ONNX files.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -17,7 +17,7 @@ EncoderOptions sixBlocks() {
     return o;
 }
 
-/// Returns a model of consecutive segments. The model adds `added` (if not empty) to the tokens between them.
+/// Returns a model of consecutive segments. Adds `added` (if not empty) to the tokens between segments.
 OnnxModel chainModel(const std::vector<EncoderCase>& segments, int batch, int tokens,
                      const cv::Mat& added = cv::Mat(), bool mapAsOutput = false) {
     const EncoderOptions& o = segments[0].options;
@@ -34,7 +34,7 @@ OnnxModel chainModel(const std::vector<EncoderCase>& segments, int batch, int to
         addEncoder(model, segments[s], inputs, outputs);
         x = outputs[0];
         if (s + 1 == segments.size() || added.empty()) continue;
-        // Uses MpmArithmetic, because the sum of OpenCV 4.6 does not repeat an operand along the batch.
+        // Uses MpmArithmetic, because a sum in OpenCV 4.6 cannot broadcast an operand along the batch.
         model.node("MpmArithmetic", {x, "added"}, {"sum" + number}, "mpm");
         model.attribute("operation", std::string("add"));
         x = "sum" + number;
@@ -149,8 +149,8 @@ TEST_F(ChainTest, ASegmentWithoutMapStartsUnmerged) {
     EXPECT_LT(relativeError(imageOf(out, 0), toMatrix(expected, whole.options.dim())), 1e-5);
 }
 
-// ToMe does not sort rows by representative. A second run with the last map of a report must still join the
-// same tokens.
+// ToMe does not sort rows by representative. If a second run imposes the last map of a report, it must still
+// join the same tokens.
 TEST_F(ChainTest, TheLastStageOfAReportJoinsTheSameTokens) {
     const EncoderCase whole = makeEncoder(sixBlocks());
     cv::dnn::Net net = load(chainModel(cutEncoder(whole, {2}), 1, 40));
@@ -276,8 +276,8 @@ TEST_F(ChainTest, AttributesThatDoNotFitAreRejected) {
     expectRejection([&] { made([](OnnxModel& m) { m.attribute("map_output", 2); }); }, "map_output");
 }
 
-// Without the marks of readNet, networks of a thread share state. Networks of different threads do not, so a
-// head must not use the backbone of another thread.
+// Without the marks of readNet, networks of the same thread share state. Networks of different threads share
+// no state, so a head must not use the backbone of another thread.
 TEST(NetworkPlace, ThreadsAllocateApart) {
     EncoderConfig config = makeEncoder(sixBlocks()).config;
     NetworkPlace backbone("a"), head("b"), other("c");

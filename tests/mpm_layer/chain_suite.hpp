@@ -1,4 +1,4 @@
-// Chains of encoder segments as a network runs them, without cv::dnn.
+// Runs chains of encoder segments as a network does, but without cv::dnn.
 #pragma once
 
 #include <vector>

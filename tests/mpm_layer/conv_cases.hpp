@@ -1,4 +1,4 @@
-// Random convolutions, and their sums in f64.
+// Random convolutions, and their expected sums in f64.
 #pragma once
 
 #include <cmath>
@@ -100,7 +100,7 @@ inline Sum sumOf(const Case& c, int image, int out, int y, int x, bool rectified
     return sum;
 }
 
-// Returns an upper bound of the error that rounding of operands and of partial sums causes in a sum.
+// Returns an upper bound of the error of a sum. Rounding of operands and of partial sums causes the error.
 inline double boundOf(const Case& c, int out, const Sum& sum, Precision precision) {
     const double rounding = sum.both * sum.count * 0x1p-23 + 1e-6;
     if (precision == Precision::BF16) return rounding + sum.both * 0x1p-7;

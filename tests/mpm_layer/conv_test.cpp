@@ -63,7 +63,7 @@ TEST(Convolution, EndsWithActivationAndResidual) {
     }
 }
 
-// The bits of an image do not depend on the other images of the batch or on the number of threads.
+// The bits of an image depend neither on the other images of the batch nor on the number of threads.
 TEST(Convolution, BitsDependNeitherOnBatchNorThreads) {
     std::mt19937 random(3);
     const int threads = cv::getNumThreads();
@@ -143,7 +143,7 @@ TEST(Convolution, MultipliesDeepKernelsInInt8) {
     }
 }
 
-// In int8, each tile is scaled by the largest value in it, so very large or small values stay finite.
+// In int8, each tile is scaled by its largest value, so very large or small values stay finite.
 TEST(Convolution, ExtremeValuesStayInRange) {
     for (const Precision precision : precisions()) {
         for (const float size : {1e-40f, 1e-30f, 1e-10f, 1e10f, 1e30f}) {
@@ -161,7 +161,7 @@ TEST(Convolution, ExtremeValuesStayInRange) {
     }
 }
 
-// Multiplies columns as transposed convolutions do. The precision of the left operand's rows must be used.
+// Multiplies columns as transposed convolutions do, in the precision of the left operand's rows.
 TEST(ColumnProducts, AreInThePrecisionOfTheirRows) {
     std::mt19937 random(7);
     for (int n = 0; n < 300; ++n) {
@@ -253,7 +253,7 @@ TEST(ConvLayer, HasItsAttributes) {
     }
 }
 
-// With the attribute size, MpmConv gives the result of MpmResize and MpmConv.
+// With the attribute size, MpmConv gives the result of MpmResize followed by MpmConv.
 TEST(ConvLayer, EnlargesItsInput) {
     const cv::Mat x = matOf({2, 6, 5, 9}, 1), weight = matOf({8, 6, 3, 3}, 2), bias = matOf({8, 1}, 3);
     for (const int alignCorners : {0, 1}) {

@@ -49,7 +49,7 @@ std::vector<double> plainRow(const float* scores, const float* mask, int keys) {
     return row;
 }
 
-/// If a score is NaN, the result must be NaN. On x86, max(a, b) returns b if a is NaN, so NaN could be lost.
+/// A NaN score must make its row NaN. On x86, max(a, b) returns b if a is NaN, so NaN could be lost.
 TEST(MaskedSoftmax, NaNIsNotLost) {
     for (const int at : {0, 1, 7, 11, 15, 16}) {
         cv::Mat scores = randomBlob({1, 1, 17}, 5);
@@ -64,7 +64,7 @@ TEST(MaskedSoftmax, NaNIsNotLost) {
 TEST(MaskedSoftmax, EqualsThePlainFormula) {
     unsigned seed = 0;
     for (const int keys : {1, 3, 7, 15, 16, 17, 31, 33, 64, 100, 1025}) {
-        for (const double share : {-2.0, 0.0, 2.0}) {  // added to the masks: decides how many keys are kept
+        for (const double share : {-2.0, 0.0, 2.0}) {  // is added to the masks, to keep few or many keys
             const int heads = 3, images = 2, queries = 9;
             const cv::Mat scores = randomBlob({images * heads, queries, keys}, ++seed, 3);
             cv::Mat masks = randomBlob({images, queries, keys}, ++seed);
@@ -209,7 +209,7 @@ TEST(GridSample, EqualsTheSpecification) {
     }
 }
 
-// Places halfway between pixels 0 and 1, and between 1 and 2, are rounded to the even pixel.
+// A place halfway between two pixels (0 and 1, or 1 and 2) is rounded to the even pixel.
 TEST(GridSample, NearestOfHalves) {
     const float values[] = {10, 20, 30};
     cv::Mat map = mat({1, 1, 1, 3}), grid = mat({1, 1, 2, 2});
@@ -221,7 +221,7 @@ TEST(GridSample, NearestOfHalves) {
     EXPECT_EQ(out.ptr<float>()[1], 30);
 }
 
-// Places outside of the map must not read it. The map is infinite, so a product with weight 0 would be NaN.
+// Outside the map, nothing may be read. The map is infinite, so a product with weight 0 would be NaN.
 TEST(GridSample, PlacesOutsideOfEveryMap) {
     for (const Sampling& s : samplings()) {
         for (const float far : {3e38f, -3e38f, kInfinity, -kInfinity, 1e9f, -2.2f, kNaN}) {

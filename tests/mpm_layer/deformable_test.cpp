@@ -94,7 +94,7 @@ cv::Mat run(const Problem& p, const Inputs& in) {
     return outputs[0];
 }
 
-// Interpolates a channel of a head at a place in pixels. Pixels outside count as 0.
+// Interpolates a channel of a head at (x, y), in pixels. Pixels outside the level count as 0.
 double bilinear(const cv::Size& level, const float* values, int stride, double x, double y) {
     if (!(x > -1 && x < level.width && y > -1 && y < level.height)) return 0;
     const int x0 = static_cast<int>(std::floor(x)), y0 = static_cast<int>(std::floor(y));
@@ -123,7 +123,7 @@ std::vector<double> softmax(const float* logits, int count) {
     return weights;
 }
 
-// Computes the output of a head for a query by the formula.
+// Computes the output of a head for a query with the formula of deformable attention.
 void plainHead(const Problem& p, const Inputs& in, int image, int query, int head, float* out) {
     const size_t sample = (static_cast<size_t>(query) * p.heads + head) * p.samples();
     const std::vector<double> weights = softmax(in.logits.ptr<float>(image) + sample, p.samples());
@@ -229,7 +229,7 @@ TEST(Deformable, OnTheLargestMapOfTheCheck) {
     EXPECT_LE(relativeError(run(p, in), plain(p, in)), kTolerance);
 }
 
-// Places far outside must not read the map. The map has Inf, so a product with weight 0 would be NaN.
+// Far outside the map, nothing may be read. The map has Inf, so a product with weight 0 would be NaN.
 TEST(Deformable, PlacesFarOutsideCountAsZero) {
     Problem p;
     p.queries = 3;

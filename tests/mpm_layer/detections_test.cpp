@@ -62,7 +62,7 @@ TEST(Detections, SigmoidTakesEachPairAboveTheThreshold) {
     EXPECT_EQ(found[1].label, 0);
     EXPECT_NEAR(found[1].score, .7, 1e-6);
     EXPECT_EQ(found[2].label, 0);
-    // The names give the order of the outputs.
+    // The names tell boxes from scores, so the outputs may have any order.
     EXPECT_EQ(detections({scores, boxes}, {"scores", "boxes"}, infoOf(named()), kImage, .5F).size(), 3U);
     EXPECT_EQ(detections({boxes, scores}, {"boxes", "scores"}, infoOf(named()), kImage, .5F, 0, 2).size(),
               2U);

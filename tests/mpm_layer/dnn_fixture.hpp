@@ -1,4 +1,4 @@
-// Helpers for tests of the layers inside cv::dnn: load a model, run a forward, compute the encoder's oracle.
+// Helpers for tests of the layers inside cv::dnn: load a model, run a forward, compute expected results.
 #pragma once
 
 #include <cstdlib>
@@ -43,8 +43,7 @@ protected:
 };
 
 // The new engine of OpenCV 5.0.0 does not update the sizes of layers that follow a dynamic layer if the shape
-// of the input stays the same (fixed in later versions). So this function first sets an input of another
-// shape.
+// of the input stays the same (fixed in later versions). So this function first sets another shape.
 inline void setInput(cv::dnn::Net& net, const cv::Mat& blob, const std::string& name = "") {
 #if CV_VERSION_MAJOR >= 5
     if (blob.dims == 3) {

@@ -1,5 +1,5 @@
-// Layers inside cv::dnn reject wrong use with a message that names the mistake. Afterwards, the network still
-// works.
+// Tests that layers inside cv::dnn reject wrong use with a message that names the mistake. Afterwards, the
+// network still works.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -84,7 +84,7 @@ TEST_F(DnnTest, PrecisionsAreOneList) {
     EXPECT_NE(std::string(mpm_last_error()).find(precisionNames()), std::string::npos);
 }
 
-// If the handle or the C interface sets a value, the environment variable is ignored, even if it is invalid.
+// If the handle or the C interface sets a value, the environment variable is ignored, valid or not.
 TEST_F(DnnTest, BrokenVariablesDoNotDefeatTheHandle) {
     const cv::Mat batch = makeBatch(options(), 1, 40, 1);
     for (const char* name : {"MPM_DEVICE", "MPM_PRECISION", "MPM_BLOCKS", "MPM_BATCH_INDEPENDENT"})

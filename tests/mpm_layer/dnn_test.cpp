@@ -1,4 +1,4 @@
-// The layers inside cv::dnn, read from ONNX files as a user of the installed library does.
+// Tests the layers inside cv::dnn, read from ONNX files as a user of the installed library does.
 #include <cstdlib>
 #include <numeric>
 #include <set>
@@ -231,7 +231,7 @@ TEST_F(DnnTest, CInterfaceReadsTheThreadsReport) {
 }
 
 TEST_F(DnnTest, DecoderBlocksDoNotMerge) {
-    // The schedule of a decoder cannot be set, neither by a handle nor by a variable.
+    // The schedule of a decoder cannot be set, neither by a handle nor by an environment variable.
     const EncoderCase encoder = makeEncoder(options());
     OnnxModel model = encoderModel(encoder, 1, 40);
     model.attribute("role", std::string("decoder"));

@@ -47,8 +47,9 @@ inline Ran run(const Target& target, const EncoderCase& encoder, const cv::Mat& 
     return runEncoder(encoder, input, on(target, change));
 }
 
-// Compares with the oracle. If each token's two best similarities differ enough, the maps must equal the
-// oracle's. Otherwise, the oracle uses the encoder's maps, and the test compares only outputs.
+// Compares the encoder's results with the oracle. If each token's two best similarities differ enough, the
+// maps must equal the oracle's maps. Otherwise, the oracle uses the encoder's maps, and the test compares
+// only outputs.
 inline void expectOracle(const Target& target, const EncoderCase& encoder, const cv::Mat& batch,
                          const std::vector<double>& keyBias, const Ran& ran) {
     EXPECT_EQ(ran.report.device, target.device);
@@ -157,7 +158,7 @@ inline std::vector<Case> cases() {
     };
 }
 
-/// Returns an empty text if the target is available, else the reason why not.
+/// Returns an empty text if the target is available, else the reason.
 inline std::string missing(const Target& target) {
     try {
         makeBackend(target.device, 0)->resolve(target.precision);

@@ -1,4 +1,4 @@
-// The encoder on the CPU: the suite for all devices, and guarantees that only the CPU gives.
+// Tests the encoder on the CPU: the suite for all devices, and guarantees that only the CPU gives.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -185,7 +185,7 @@ TEST(Encoder, WeightsOfTwoBytesHaveSmallErrors) {
     }
 }
 
-// If the input rows are in f32, values and weights have two bytes. A row that is not finite gives NaN.
+// For f32 rows, WeightBytes::Two quantises values and weights to two bytes. A row with NaN gives NaN.
 TEST(Encoder, RowsOfTwoBytesHaveSmallErrors) {
     constexpr int kRows = 37, kDepth = 75, kColumns = 50, kNan = 7, kZero = 9;
     cv::RNG rng(6);
@@ -213,8 +213,8 @@ TEST(Encoder, RowsOfTwoBytesHaveSmallErrors) {
 }
 
 // After merging, the number of tokens differs from image to image. In a second round over the same images,
-// the encoder must allocate no memory. The test uses a single thread, because a thread of the pool allocates
-// scratch memory when this thread first gets work.
+// the encoder must allocate no memory. The test uses a single thread, because each thread of the pool
+// allocates scratch memory for its first work.
 TEST(Encoder, AllocatesNothingOnceWarm) {
     EncoderOptions o = with([](auto& options) { options.schedule = {0, 1, 2}; });
     o.headSize = 64, o.imageTokens = 200;
@@ -254,7 +254,7 @@ void expectRefusal(const Change& change, const std::string& word) {
     }
 }
 
-// Returns the encoder's weights with another value for a weight, or without the weight if `value` is empty.
+// Returns the encoder's weights with `value` for the weight `name`. An empty `value` removes the weight.
 NamedWeights replaced(const EncoderCase& encoder, const std::string& name, const cv::Mat& value) {
     NamedWeights weights;
     for (const auto& [key, old] : encoder.ordered) {
@@ -294,9 +294,9 @@ TEST(WrongUse, OfEncoders) {
         "rotary");
 }
 
-// Together, chunks have all groups once, and no chunk exceeds the limit. If chunks may be smaller than the
-// limit and there are enough rows for all threads, chunks become smaller towards the end. Otherwise, the
-// sizes of two chunks differ by at most a group.
+// Each group is in exactly one chunk, and no chunk exceeds the limit. If chunks may be smaller than the limit
+// and there are enough rows for all threads, chunks become smaller towards the end. Otherwise, the sizes of
+// two chunks differ by at most a group.
 TEST(Chunks, HaveAllGroupsOnce) {
     for (const cpu::ChunkSize size :
          {cpu::ChunkSize{96, 24, 6}, {48, 12, 12}, {96, 96, 12}, {192, 192, 32}}) {

@@ -1,5 +1,5 @@
-// Convolutions of enlarged images: compares random shapes, in all precisions, with sums in f64. For the sums,
-// simple code in this file enlarges the images.
+// Tests convolutions of enlarged images: compares random shapes, in all precisions, with sums in f64. For the
+// sums, simple code in this file enlarges the images.
 #include <algorithm>
 #include <cmath>
 #include <functional>

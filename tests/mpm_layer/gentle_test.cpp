@@ -55,7 +55,7 @@ int share(double part, int pairs) {
     return static_cast<int>(std::floor(part * pairs + 0.5));
 }
 
-/// Returns tokens with equal rows, and rows that must not pair (for example with NaN).
+/// Returns random tokens. Depending on the seed, some rows are equal, zero or not finite.
 cv::Mat oddTokens(int count, unsigned seed) {
     cv::Mat tokens = randomTokens(count, 16, seed);
     cv::RNG random(seed + 1);
@@ -114,7 +114,7 @@ TEST(Gentle, RejectsOtherAmounts) {
         EXPECT_NO_THROW(makeReducer(std::string("mpm:pairs=") + value)) << value;
 }
 
-/// Computes the keys of a block from the block's weights, averaged over the heads.
+/// Computes the keys of a block from the block's weights. Returns the mean of the keys over the heads.
 Rows plainKeys(const EncoderCase& encoder, int block, const Rows& tokens) {
     const std::string prefix = std::to_string(block) + ".";
     const int dim = encoder.options.dim(), size = encoder.options.headSize, heads = encoder.options.heads;
@@ -298,7 +298,7 @@ TEST(Gentle, PairsBeforeTheMlpByTheKeysOfTheBlock) {
                   "before=attention; expected one of block, mlp");
 }
 
-/// Merges rows 0 and 2, which stand for 3 tokens and 1 token, to a cluster. Row 1 is the other cluster.
+/// Merges row 0 (3 tokens) and row 2 (1 token) into a cluster. Row 1 is a cluster alone.
 cv::Mat merged(const cv::Mat& rows, Mean mean) {
     MergeMap map;
     map.ids = {0, 1, 0}, map.clusters = 2;

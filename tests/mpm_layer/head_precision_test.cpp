@@ -1,4 +1,4 @@
-// Operators that multiply the output of an encoder that runs in a lower precision.
+// Tests operators that multiply the output of an encoder in a lower precision than f32.
 #include <cmath>
 #include <cstring>
 

@@ -90,7 +90,7 @@ TEST(HostileMetadata, FilesThatAreNone) {
     expectRefusal([&] { modelInfo(folder.path()); }, "is not a file");
     expectRefusal([&] { modelInfo(folder / "absent.onnx"); }, "cannot open");
     expectRefusal([&] { modelInfo(""); }, "cannot open");
-    // A sparse file of 64 GiB needs no disk space. The reader must reject it without reading it all.
+    // A sparse file of 64 GiB needs no disk space. The reader must reject the file without reading all of it.
     std::ofstream(sparse).put('\0');
     ASSERT_EQ(truncate(sparse.c_str(), off_t{64} << 30), 0);
     expectRefusal([&] { modelInfo(sparse); }, "damaged");
@@ -126,7 +126,7 @@ TEST(HostileCalls, TokensAndMaps) {
         expectRefusal([&] { composeMaps(bad, map); }, "has id");
         expectRefusal([&] { composeMaps(map, bad); }, "has id");
     }
-    // These matrices have invalid memory. They are rejected by size before any element is read.
+    // These matrices have invalid memory. The calls must reject their sizes before they read an element.
     float value = 0;
     const cv::Mat wide(kLargest, 2, CV_32F, &value, sizeof(float) * 2),
         tall(1 << 20, 1 << 20, CV_32F, &value, size_t{4} << 20);

@@ -1,6 +1,6 @@
-// Layers with input that the converter never writes: sizes that overflow, attributes that are not numbers,
-// empty weights, blobs of another type or shape than declared. Layers must reject such input, and must not
-// write outside of an output.
+// Tests layers with input that the converter never writes: sizes that overflow, attributes that are not
+// numbers, empty weights, blobs of another type or shape than declared. Layers must reject such input, and
+// must not write outside of an output.
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -46,7 +46,7 @@ TEST(HostileLayers, AnEnlargedMapHasALimit) {
         params.set("crop", listOf(crop));
         expectRefusal([&] { make("MpmResize", params); }, "crop");
     }
-    // Labels for an image of 100 megapixels are accepted; the scores of 150 classes would be too large.
+    // Labels for an image of 100 megapixels are accepted, but the scores of 150 classes are too large.
     LayerParams honest = with("size", listOf({8736, 11648}));
     honest.set("argmax", DictValue(1));
     EXPECT_EQ(shapesFor(make("MpmResize", honest), {{1, 150, 546, 728}})[0], toShape({1, 1, 8736, 11648}));

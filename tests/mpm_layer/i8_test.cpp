@@ -23,8 +23,8 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 const int kI8Sizes[] = {1,  2,  3,  4,  5,  7,  8,  11,  12,  13,  15, 16,
                         17, 31, 32, 33, 47, 48, 49, 191, 192, 193, 257};
 
-/// Rows packed as quads. The memory after each row has noise, which must not change a result. `least`, if
-/// set, is a lower bound of the values.
+/// Rows packed as quads. The memory after each row has noise, which must not change a result. If `least` is
+/// set, no value is below it.
 struct Quads {
     explicit Quads(const cv::Mat& rows, std::optional<float> least = std::nullopt)
         : stride(paddedStride(quadsOf(rows.cols))),
@@ -74,7 +74,7 @@ TEST(I8Product, HasAllStepsInAnOperandAtLeast) {
     EXPECT_EQ(std::lround(1 / columns.scales()[0]), 127);
 }
 
-/// Checks that the error is within the bound of rounding x and w by half a step each, and of rounding in f32.
+/// Checks the error bound: rounding of both operands by half a step each, and rounding in f32.
 void checkI8Product(int rows, int depth, int columns, std::optional<float> least = std::nullopt) {
     cv::Mat left = randomMatrix(rows, depth, 1);
     const cv::Mat right = randomMatrix(depth, columns, 2);

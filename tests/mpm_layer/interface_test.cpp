@@ -1,4 +1,4 @@
-// Networks and operators of the C interface, and readNet, must give the results of C++ and reject wrong
+// Tests that networks and operators of the C interface, and readNet, give the results of C++ and reject wrong
 // calls.
 #include <opencv2/core/utils/logger.hpp>
 

@@ -124,7 +124,7 @@ float roundedToBf16(float value) {
 }
 
 // A product can write bf16 rows for the next product. These rows must equal the f32 output, rounded to bf16.
-// GELU has a tolerance, because its errors may change the rounding.
+// GELU has a tolerance, because a small error of GELU may change the rounding.
 TEST(Product, PairsAreTheRoundedSums) {
     if (!hasBf16()) GTEST_SKIP() << "this processor multiplies no bf16";
     const int rows = 13, depth = 19;
@@ -181,7 +181,7 @@ TEST(Product, EveryActivation) {
 }
 
 // Allocates buffers of many sizes, then frees some of them and allocates them again. Each buffer must keep
-// the content.
+// its content.
 TEST(Buffer, BlocksDoNotOverlap) {
     std::vector<Buffer> buffers(120);
     std::vector<size_t> counts(buffers.size());

@@ -1,4 +1,4 @@
-// Encoders that take or return maps, alone and as segments of a chain.
+// Tests encoders that take or return maps, alone and as segments of a chain.
 #include <list>
 #include <random>
 
@@ -53,7 +53,7 @@ TEST_P(Maps, SinglesGiveTheSameBitsAsNoMap) {
     }
 }
 
-// Image tokens have 7 tokens before them and 4 after them. Clusters of the maps have 1 to 50 tokens.
+// There are 7 tokens before the image tokens and 4 after them. Clusters of the maps have 1 to 50 tokens.
 TEST_P(Maps, EqualTheOracle) {
     EncoderOptions o = with([](auto& options) { options.schedule = {2}, options.rope = "interleaved"; });
     o.special = 7, o.trailing = 4, o.map = true, o.imageTokens = 640;
@@ -291,7 +291,7 @@ TEST(ChainReport, AMapOfItsOwnIsAStage) {
     EXPECT_EQ(image.tokens[3], image.stages[2].tokens);
 }
 
-// Numbers of clusters change from image to image. After some rounds, the chain must allocate no more memory.
+// The number of clusters changes from image to image. After some rounds, no more memory is allocated.
 TEST(Chain, AllocatesNothingOnceWarm) {
     EncoderOptions o = small();
     o.headSize = 64, o.imageTokens = 200;
@@ -339,7 +339,7 @@ void expectRejection(const Body& body, const std::string& word) {
     }
 }
 
-// Creates the segments of a chain of 6 blocks, as the reader of a network with these ranges of blocks does.
+// Creates a segment for each range of blocks of a chain of 6 blocks, as the reader of a network does.
 void readChain(const std::vector<cv::Range>& ranges) {
     const EncoderCase whole = makeEncoder(small());
     std::list<NetworkPlace> places;

@@ -49,8 +49,8 @@ void checkShape(const cv::Mat& tokens, const Merged& merged, int special) {
         EXPECT_TRUE(sameBits(merged.tokens.row(s), tokens.row(s)));
 }
 
-// Each token's partner must equal the oracle's, unless the two best similarities of a token in question are
-// nearly equal. Means must equal the oracle's means for the same map.
+// Each token's partner must equal the oracle's partner, unless the two best similarities of the token or of a
+// partner are nearly equal. Means must equal the oracle's means for the same map.
 void checkAgainstOracle(const cv::Mat& tokens, const Merged& merged, int special) {
     const Rows rows = toRows(tokens.rowRange(special, tokens.rows));
     const OracleMerge expected = oracleMerge(rows);

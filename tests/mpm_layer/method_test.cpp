@@ -1,4 +1,4 @@
-// The choice of the reducer by the file, the environment, the C interface or the handle.
+// Tests the choice of the reducer by the file, the environment, the C interface or the handle.
 #include <map>
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ protected:
         return mpm::encoder(net).report().images.at(0).map;
     }
 
-    /// Returns the map of a model file without a method, after setMethod(method).
+    /// Loads a model file without a method, calls setMethod(method), and returns the map of a forward.
     cv::Mat mapBy(const std::string& method) {
         cv::dnn::Net net = netWith("");
         Encoder handle = mpm::encoder(net);

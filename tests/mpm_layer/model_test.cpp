@@ -1,4 +1,4 @@
-// The metadata of a model file, and the preprocessing that it describes; also invalid files and arguments.
+// Tests the metadata of a model file and the preprocessing from it, and invalid files and arguments.
 #include <limits>
 
 #include <gtest/gtest.h>

@@ -26,7 +26,7 @@ RowsView viewOf(const cv::Mat& tokens) {
     return {tokens.ptr<float>(), tokens.step1(), tokens.rows, tokens.cols};
 }
 
-/// Returns the unit row of each token; empty if the token is not finite.
+/// Returns the unit row of each token. The row is empty if the token is not finite.
 std::vector<std::vector<float>> unitRows(const cv::Mat& tokens) {
     std::vector<std::vector<float>> units(tokens.rows, std::vector<float>(tokens.cols));
     for (int i = 0; i < tokens.rows; ++i) {
@@ -62,8 +62,8 @@ void checkRows(const cv::Mat& tokens, const std::vector<int>& nearest, int step)
             << "row " << i << " of " << tokens.rows << " x " << tokens.cols;
 }
 
-/// Checks the nearest tokens. The search uses no screen for few narrow rows. So if there are few tokens, the
-/// same call also searches narrower and wider tokens.
+/// Checks the nearest tokens. The search uses the screen only for many or wide rows. So if there are few
+/// tokens, the same call also searches narrower and wider tokens.
 void checkEveryRow(const cv::Mat& tokens, int step = 1) {
     if (tokens.rows > 500) return checkRows(tokens, nearestNeighbours({viewOf(tokens)})[0], step);
     const cv::Mat narrow = tokens.colRange(0, std::min(tokens.cols, 64));
@@ -91,8 +91,7 @@ TEST(Nearest, SpreadsFromOneToNothing) {
     for (double spread : {1.0, 1e-2, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-12}) {
         cv::Mat tokens = randomMatrix(400, 192, 4, spread) + cv::repeat(centre, 400, 1);
         checkEveryRow(tokens);
-        // A few distant tokens move the mean. The differences of all other tokens from the mean then become
-        // similar.
+        // A few distant tokens move the mean. The other tokens then have similar differences from the mean.
         tokens.row(17) *= -1;
         randomMatrix(1, 192, 5).copyTo(tokens.row(18));
         tokens.row(19).setTo(0);
@@ -164,7 +163,7 @@ TEST(Nearest, OneHugeElement) {
     checkEveryRow(apart);
 }
 
-/// Computes the bound U of two rows, including the margin, and the similarity that it must exceed.
+/// Computes an upper bound of the similarity of two rows (`upper`, with the margin), and their similarity.
 struct Pair {
     Pair(const cv::Mat& rows, const kernels::ScreenBasis& basis, bool words) {
         const int width = rows.cols, depth = kernels::screenCells(width, words);
@@ -233,8 +232,8 @@ struct Pair {
     long double similarity;
 };
 
-/// Returns rows around a point, spread widely in a few directions and less in all others. In some rounds, a
-/// row is scaled, is an outlier, or is a copy of another row.
+/// Returns rows around a point. The rows spread widely in a few directions and less in all others. In some
+/// rounds, a row is scaled, is an outlier, or is a copy of another row.
 cv::Mat spreadRows(int count, int width, int round) {
     std::mt19937 random(round);
     const auto uniform = [&](double low, double high) {
@@ -256,7 +255,7 @@ cv::Mat spreadRows(int count, int width, int round) {
 TEST(Screen, LeadsOfPartsAreThoseOfTheWhole) {
     std::mt19937 random(1);
     for (int count : {1, 5, 16, 33}) {
-        std::vector<std::vector<std::pair<float, int>>> found(count);  // by row: pairs of value and column
+        std::vector<std::vector<std::pair<float, int>>> found(count);  // row by row: value, column
         kernels::Leads leads(count);
         for (int part = 0; part < 6; ++part) {
             const int first = static_cast<int>(random() % count);
@@ -328,7 +327,7 @@ TEST(Screen, DecidesFewRowsExactly) {
     EXPECT_EQ(after.rows - before.rows, 1024);
     EXPECT_LT(after.decided - before.decided, 100);
     // These tokens imitate an image with differences only in colour. The tokens vary in few directions, so
-    // for many of them, the nearest token is very similar.
+    // many tokens have a very similar nearest token.
     const cv::Mat colours = randomTokens(1024, 3, 17) * randomMatrix(3, 192, 18) +
                             cv::repeat(randomMatrix(1, 192, 19, 3), 1024, 1) +
                             randomMatrix(1024, 192, 20, 1e-3);

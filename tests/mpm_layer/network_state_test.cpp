@@ -1,4 +1,4 @@
-// Networks of a thread do not affect each other, in any order of reading, running and destruction.
+// Networks of the same thread must not affect each other, in any order of reading, running and destruction.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -109,7 +109,7 @@ auto inNewThread(const Body& body) {
     return std::async(std::launch::async, body).get();
 }
 
-/// How a program reads networks.
+/// A way in which a program reads networks.
 struct Way {
     const char* name;
     bool marked;     ///< mpm::readNet reads the network, and marks its layers

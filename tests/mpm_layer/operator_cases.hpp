@@ -14,7 +14,7 @@ using Sizes = std::vector<int>;
 struct OperatorCase {
     std::string type;
     cv::dnn::LayerParams params;
-    std::vector<cv::Mat> constants;            ///< follow the inputs
+    std::vector<cv::Mat> constants;            ///< passed after the inputs
     std::vector<std::vector<cv::Mat>> inputs;  ///< a list for each forward
 };
 
@@ -36,7 +36,7 @@ inline cv::dnn::DictValue listOf(const Sizes& sizes) {
     return cv::dnn::DictValue::arrayInt(sizes.data(), static_cast<int>(sizes.size()));
 }
 
-/// Attributes with a text, and attributes with numbers: a list, or a number if the list has a single element.
+/// Attributes with a text, and attributes with numbers. A list with a single element becomes a number.
 struct Attributes {
     std::vector<std::pair<std::string, std::string>> words;
     std::vector<std::pair<std::string, Sizes>> numbers;

@@ -1,5 +1,5 @@
-// Reducers other than mpm: compares their maps with simple implementations of the published methods, and
-// checks properties of any map.
+// Tests reducers other than mpm: compares their maps with simple implementations of the published methods,
+// and checks properties of any map.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -32,9 +32,9 @@ StageContext contextOf(const cv::Mat& tokens, int special, int block, int stage,
     return context;
 }
 
-// ToMe as published: each source (a token at an even position, counting special tokens) has an edge to the
-// most similar target (odd position). The `edges` best edges merge. Unmerged sources get the first ids, then
-// targets.
+// Computes ToMe as published: each source (a token at an even position, counting special tokens) has an edge
+// to the most similar target (a token at an odd position). The `edges` best edges merge. Unmerged sources get
+// the first ids, then targets.
 std::vector<int> plainBipartite(const Rows& image, int special, int edges) {
     struct Edge {
         double similarity;

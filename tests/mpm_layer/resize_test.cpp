@@ -156,7 +156,7 @@ TEST(Resize, LabelsAreTheLargestScore) {
     }
 }
 
-// A crop is the top left corner of the whole resized image, with fewer rows, columns or both.
+// A crop equals the top left corner of the whole resized image, with fewer rows, columns or both.
 TEST(Resize, CropIsTheCornerOfEveryImage) {
     for (const Shape& s : {Shape{3, 4, 5, 6, 40, 50}, Shape{1, 2, 3, 3, 17, 9}}) {
         const cv::Mat in = scores(s, 6);

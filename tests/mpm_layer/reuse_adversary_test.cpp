@@ -1,4 +1,4 @@
-// Scenes that are difficult for reuse: fades, cuts, flicker, moving cameras, growing noise, repeated frames.
+// Difficult scenes for reuse: fades, cuts, flicker, moving cameras, growing noise, repeated frames.
 #include <cmath>
 
 #include "mpm_layer/reuse_suite.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kMany = 400;
 
-// A scene of random tokens; shot() returns a frame of it with noise.
+// A scene of random tokens. shot() returns a frame of the scene with noise.
 class Scene {
 public:
     Scene() : m_options(options([](auto& p) { p.heads = 3, p.headSize = 32, p.hidden = 64; })) {
@@ -168,8 +168,8 @@ TEST(ReuseAdversary, NoiseThatGrowsSlowlyIsFollowed) {
     EXPECT_LT(most, 0.08) << "3.3 percent are refreshed";
 }
 
-// If the noise suddenly becomes 4 times as large, the new noise counts as a change for some frames. A
-// decrease changes the estimate of the noise at once.
+// If the noise suddenly becomes 4 times as large, the new noise counts as a change for some frames. If the
+// noise becomes smaller, the estimate follows at once.
 TEST(ReuseAdversary, NoiseThatJumpsIsLearned) {
     Scene scene;
     Camera camera(scene.encoder(), Reuse());
@@ -187,7 +187,7 @@ TEST(ReuseAdversary, NoiseThatJumpsIsLearned) {
     EXPECT_EQ(camera.reuse().reasons.at<uchar>(50), static_cast<uchar>(ReuseReason::Changed));
 }
 
-// Repeated frames do not differ. This must not reduce the estimate of the camera's noise to 0.
+// Repeated frames do not differ. Repetition must not reduce the estimate of the camera's noise to 0.
 TEST(ReuseAdversary, FramesThatComeTwiceDoNotHideTheNoise) {
     Scene scene;
     Camera camera(scene.encoder(), Reuse());

@@ -15,7 +15,7 @@ double residentMb() {
     return static_cast<double>(memoryUse().resident) / 1e6;
 }
 
-// Returns a frame: light fades over the hour, and sometimes an object crosses the image.
+// Returns frame `number`. The light fades over the hour, and sometimes an object crosses the image.
 cv::Mat frameAt(const cv::Mat& scene, int number, std::mt19937& random) {
     const double hour = static_cast<double>(number) / kFrames;
     cv::Mat frame = scene * (1 - 0.3 * hour);

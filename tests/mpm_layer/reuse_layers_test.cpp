@@ -1,4 +1,4 @@
-// Reuse inside cv::dnn: the operators around an encoder that reuses compute only rows that changed.
+// Tests reuse inside cv::dnn: the operators around an encoder with reuse compute only rows that changed.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ constexpr int kRows = 4, kColumns = 6, kPatch = 8;
 
 class ReuseLayers : public DnnTest {
 protected:
-    /// Returns a model with patch embedding, encoder, linear, decoder, linear.
+    /// Returns a model: patch embedding, encoder, linear layer, decoder, linear layer.
     OnnxModel model(int batch) {
         EncoderOptions o;
         o.imageTokens = kRows * kColumns;
@@ -44,8 +44,8 @@ protected:
         return model;
     }
 
-    /// Returns options that compute all tokens in every frame, although only the first frame is full. The
-    /// bits must be those of a full forward.
+    /// Returns options that compute all tokens in every frame, although only the first frame is full. Results
+    /// must have the bits of a full forward.
     static Reuse everyToken() {
         Reuse reuse;
         reuse.exact = true;
@@ -158,8 +158,8 @@ TEST_F(ReuseLayers, ADecoderThatMissesFramesCatchesUp) {
     EXPECT_TRUE(sameBits(forward(again, image), forward(plain, image)));
 }
 
-// The model file has defaults for options of reuse, used if reuse is turned on without these options. The
-// file alone does not turn reuse on.
+// The model file has defaults for the options of reuse. They apply if reuse is turned on without these
+// options. The file alone does not turn reuse on.
 TEST_F(ReuseLayers, TheModelFileHasTheDefaults) {
     OnnxModel made = model(1);
     made.metadata("mpm.reuse", "\"refresh=3,full=0.5\"");
@@ -176,7 +176,7 @@ TEST_F(ReuseLayers, TheModelFileHasTheDefaults) {
     const int sizes[] = {1, 3, kRows * kPatch, kColumns * kPatch};
     cv::Mat image(4, sizes, CV_32F);
     cv::randu(image, -1, 1);
-    // Runs eight equal frames. Returns the largest age of a token, which is `refresh` - 1; -1 if reuse is
+    // Runs eight equal frames. Returns the largest age of a token, which is `refresh` - 1, or -1 if reuse is
     // off.
     const auto oldest = [&] {
         double most = -1;
@@ -205,7 +205,7 @@ TEST_F(ReuseLayers, TheModelFileHasTheDefaults) {
     EXPECT_EQ(oldest(), -1);
 }
 
-// A network with reuse and a network without reuse, run in turns, do not affect each other.
+// A network with reuse and a network without reuse run in turns. They must not affect each other.
 TEST_F(ReuseLayers, NetworksTakeTurns) {
     const OnnxModel made = model(1);
     cv::dnn::Net again = load(made), plain = load(made), expected = load(made);

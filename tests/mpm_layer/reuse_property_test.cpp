@@ -1,4 +1,4 @@
-// The guarantees of reuse, tested on random encoders, frames and batches.
+// Tests the guarantees of reuse on random encoders, frames and batches.
 #include <map>
 #include <set>
 
@@ -17,7 +17,7 @@ private:
     std::mt19937 m_random;
 };
 
-// Sets a random grid of windows, of which some are padded. The grid has at least 20 tokens. With fewer
+// Sets a random grid of windows. Some windows are padded. The grid has at least 20 tokens, because with fewer
 // tokens, a frame would often have no change.
 void divideAtRandom(EncoderOptions& o, Dice& dice) {
     do {
@@ -70,7 +70,7 @@ cv::Mat nextFrame(const EncoderOptions& o, const cv::Mat& frame, Dice& dice) {
     return changed(frame, o.specialRows(), some, static_cast<unsigned>(dice.below(1 << 30)));
 }
 
-// Computes with simple code which rows the encoder must compute, and compares with the report.
+// Computes with simple code which rows the encoder must compute, and compares these rows with the report.
 class Ledger {
 public:
     Ledger(const EncoderOptions& o, const Reuse& reuse) : m_options(o), m_reuse(reuse) {}

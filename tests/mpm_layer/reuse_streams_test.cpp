@@ -1,4 +1,4 @@
-// Streams of reuse: batches of several streams, decoders and chains after the encoder, memory.
+// Tests streams of reuse: batches of several streams, decoders and chains after the encoder, memory.
 #include <mpm/mpm.h>
 
 #include "base/memory_use.hpp"
@@ -14,7 +14,7 @@ TEST(Reuse, TheSameFramesGiveTheSameBitsInAnyBatchAndForAnyThreads) {
     const EncoderCase encoder = makeEncoder(o);
     Reuse reuse = exactly(6, 0.3);
     constexpr int kFrames = 24, kImages = 5;
-    // In stream i, more tokens change for larger i: some streams stay partial, some become full and
+    // The larger i is, the more tokens of stream i change. Some streams stay partial, some become full and
     // suspended.
     std::vector<std::vector<cv::Mat>> frames(kImages);
     for (int i = 0; i < kImages; ++i) {
@@ -122,7 +122,7 @@ TEST(Reuse, MemoryOfAStreamIsBoundedAndWarmFramesAllocateNothing) {
     EXPECT_EQ(stateOf(15), ReuseState::Full);
 }
 
-// In every frame, two segments without a node between them compute the same rows and bits as an uncut
+// In every frame, two segments without a node between them compute the same rows and bits as a single
 // encoder.
 TEST(Reuse, AChainComputesTheBitsOfOneEncoder) {
     const EncoderOptions o =
@@ -160,8 +160,8 @@ TEST(Reuse, AChainComputesTheBitsOfOneEncoder) {
     }
 }
 
-// Between the segments, more tokens change than before the first segment. The reported drift must be that of
-// the chain's output.
+// More tokens change between the segments than before the first segment. The reported drift must be the drift
+// of the chain's output.
 TEST(Reuse, TheDriftOfAChainIsThatOfItsOutput) {
     const EncoderOptions o = options([](auto& p) { p.blocks = 4; });
     ChainRun chain(makeEncoder(o), {2}, [](Settings& s) {
@@ -209,7 +209,7 @@ TEST(Reuse, ADecoderFollowsOnlyIfItsNetworkIsCertain) {
         second.see(first.see(next)[0]);
         EXPECT_EQ(first.state(), ReuseState::Partial);
         EXPECT_EQ(second.state(), marked ? ReuseState::Partial : ReuseState::Off);
-        second.see(next);  // the backbone did not run before
+        second.see(next);  // the backbone did not run before this frame
         EXPECT_EQ(second.state(), ReuseState::Off);
     }
 }
@@ -220,7 +220,7 @@ double residentMb() {
 }
 
 // The sizes are those of the shipped model: 1,200 tokens of a ViT-Tiny with 12 blocks, then 2 blocks of a
-// mask decoder. Measures the growth of the process, which includes alignment and unused memory.
+// mask decoder. The test measures the growth of the process, which includes alignment and unused memory.
 TEST(Reuse, AStreamOfRealWidthsKeepsItsBarOfMemory) {
     EncoderOptions o = options([](auto& p) { p.blocks = 12, p.heads = 3, p.headSize = 64, p.hidden = 64; });
     o.imageTokens = 1200;
@@ -230,7 +230,7 @@ TEST(Reuse, AStreamOfRealWidthsKeepsItsBarOfMemory) {
     EncoderCase decoder = makeEncoder(after);
     decoder.config.merges = false;
     const cv::Mat frame = makeBatch(o, 1, 1200, 5);
-    std::vector<std::unique_ptr<Camera>> cameras;  // kept, because later allocations would use freed memory
+    std::vector<std::unique_ptr<Camera>> cameras;  // kept: new cameras would reuse freed memory
     for (Precision precision : precisions()) {
         const ReadingNetwork reading;
         cameras.push_back(std::make_unique<Camera>(encoder, exactly(), precision));

@@ -72,7 +72,7 @@ inline void divide(EncoderOptions& o, cv::Size window, const std::vector<int>& g
     o.padding = o.grid.width % window.width != 0 || o.grid.height % window.height != 0;
 }
 
-/// Returns encoders that together have every option of blocks.
+/// Returns options of encoders. Together, they cover every option of blocks.
 inline std::vector<EncoderOptions> allKinds() {
     return {
         options(),
@@ -110,7 +110,7 @@ inline Reuse exactly(int refresh = 5, double full = 0.5) {
     return reuse;
 }
 
-/// Returns a copy in which some image tokens of an image have other values.
+/// Returns a copy in which `tokens` (indices of image tokens) of an image have other values.
 inline cv::Mat changed(const cv::Mat& batch, int special, const std::vector<int>& tokens, unsigned seed,
                        int image = 0) {
     cv::Mat next = batch.clone();

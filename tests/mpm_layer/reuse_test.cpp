@@ -1,4 +1,4 @@
-// Reuse in the encoder: which rows are computed, and whether all rows are right.
+// Tests reuse in the encoder: which rows are computed, and whether all rows are right.
 #include <limits>
 
 #include "mpm_layer/encoder/reuse/plan.hpp"
@@ -229,7 +229,7 @@ TEST(Reuse, TokensThatStopChangingAreComputedAgainSoonAndThenRarely) {
               *std::max_element(again.begin() + 10, again.begin() + 50));
 }
 
-// Tokens that do not change are computed once in `refresh` frames, not more often, even if others change.
+// Tokens that do not change are computed once in `refresh` frames, not more often if other tokens change.
 TEST(Reuse, TokensThatChangeTakeNoTurnOfTheOthers) {
     constexpr int kRefresh = 12, kMoving = 24, kFrames = 120;
     const EncoderOptions o = options();

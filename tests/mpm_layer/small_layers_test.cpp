@@ -126,7 +126,7 @@ TEST(SmallLayers, RmsNormKeepsTheMean) {
     }
 }
 
-// Six numbers: rows and columns of the window (stride), of the kernel, and of the padding.
+// Six numbers: rows and columns of the window (the stride), of the kernel, and of the padding.
 using Upscaling = std::array<int, 6>;
 
 cv::dnn::LayerParams paramsOf(const Upscaling& one) {
@@ -156,7 +156,7 @@ cv::Mat upscaled(const Upscaling& one, const cv::Mat& x, const cv::Mat& w, const
     return y;
 }
 
-// Each pixel adds a kernel to the output. Kernels are as large as the window, larger, or of unusual shapes.
+// Each input pixel adds a kernel to the output. Kernels equal the window, are larger, or have other shapes.
 TEST(SmallLayers, ConvTransposeAddsAKernelForEachPixel) {
     const int depth = 5, channels = 9;
     const Upscaling all[] = {{2, 2, 2, 2},       {4, 4, 4, 4},       {1, 3, 1, 3},       {2, 1, 2, 1},

@@ -74,7 +74,7 @@ TEST(Tiles, MultiplyBytesWhereTheDepthIsWhole) {
 }
 
 // A product in int8 can write pairs of bf16. These pairs must equal the f32 output, rounded to bf16. GELU has
-// a tolerance, because its errors may change the rounding.
+// a tolerance, because a small error of GELU may change the rounding.
 TEST(Tiles, PairsAreTheRoundedSumsOfBytes) {
     if (!hasI8() || !hasBf16()) GTEST_SKIP() << "tiles are used where VNNI and bf16 are";
     const int depth = 192;

@@ -1,4 +1,4 @@
-// Compares chains with injected features with LibTorch: tokens are restored, features are added, and the sums
+// Compares chains with injected features to LibTorch: tokens are restored, features are added, and the sums
 // are merged again.
 #include "mpm_layer/chain_suite.hpp"
 #include "mpm_layer/torch_encoder.hpp"

@@ -1,4 +1,4 @@
-// The method and the encoder in tensor operations of LibTorch, in f32.
+// The reducer mpm and the encoder in tensor operations of LibTorch, in f32.
 #pragma once
 
 #include <algorithm>
@@ -72,8 +72,9 @@ public:
         std::vector<TorchMerge> merges;
     };
 
-    /// Runs an image [E+N, D]. `imposed` has maps by stage, which replace the stages' maps. `injected` has
-    /// values by block: before a block, tokens are restored, values are added, and the sums are merged.
+    /// Runs an image [special + image tokens, dim]. `imposed` has maps by stage, which replace the stages'
+    /// maps. `injected` has values by block. Before such a block, tokens are restored, values are added, and
+    /// the sums are merged.
     Output run(Tensor x, Tensor bias, const std::map<int, std::vector<int>>& imposed,
                const std::map<int, Tensor>& injected = {}) const {
         const int special = m_config.specialTokens;

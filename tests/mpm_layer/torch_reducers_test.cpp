@@ -26,8 +26,9 @@ Tensor indices(const std::vector<int64_t>& values) {
     return torch::tensor(values, torch::kLong);
 }
 
-// Connects each source (a token at an even position, counting special tokens) with the most similar target
-// (odd position). `choose` returns how many of the best edges merge. Unmerged sources get the first ids.
+// Connects each source (a token at an even position, counting special tokens) with the most similar target (a
+// token at an odd position). `choose` returns how many of the best edges merge. Unmerged sources get the
+// first ids.
 template <class Choose>
 Tensor alternating(const Tensor& metric, int special, const Choose& choose) {
     const Tensor unit = metric / metric.norm(2, 1, true),
@@ -70,7 +71,7 @@ Tensor windows(const Tensor& tokens, cv::Size grid, double least) {
 
 struct Reduction {
     bool proportional = false;
-    /// Returns the cluster ids of the image tokens after a block's attention; undefined if no tokens merge.
+    /// Returns the cluster ids of the image tokens after a block's attention (undefined if no tokens merge).
     std::function<Tensor(int block, const Tensor& tokens, const Tensor& keys)> reduce;
 };
 

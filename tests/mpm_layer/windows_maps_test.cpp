@@ -1,4 +1,4 @@
-// Maps of encoders with windows: reported, imposed, as input, and in chains.
+// Tests maps of encoders with windows: reported maps, imposed maps, maps as input, and maps in chains.
 #include <numeric>
 #include <set>
 
@@ -18,7 +18,7 @@ std::vector<std::vector<int>> stagesOf(const ImageReport& image) {
     return stages;
 }
 
-// Ids number the clusters of all windows by representative, in raster order.
+// Ids number the clusters of all windows together, in raster order of the representatives.
 TEST_P(WindowMaps, ReportsNumberClustersInRasterOrder) {
     for (const char* method : {"mpm", "tome:r=5", "algm:tau=0.2"}) {
         EncoderOptions o = windowed({9, 8}, {3, 4}, {1}, {0, 2});

@@ -27,7 +27,7 @@ struct WindowedOutput {
     std::vector<double> margins;              ///< the smallest margin of each stage
 };
 
-// The tokens of an image between two blocks, in windows.
+// The tokens of an image between two blocks, separated by window.
 class WindowedWalk {
 public:
     WindowedWalk(const EncoderConfig& config, const Rows& rows, const std::vector<double>& bias)

@@ -13,7 +13,7 @@ namespace {
 using namespace mpm::test::conv;
 using mpm::Precision;
 
-// The fewest tiles on a side of a square image for which Winograd's transforms are used in f32.
+// Returns the least side, in tiles, of a square image that uses Winograd's transforms in f32.
 int leastTiles() {
     return static_cast<int>(std::ceil(std::sqrt(2. * mpm::kernels::panelColumns())));
 }
@@ -106,8 +106,8 @@ TEST(Winograd, BitsDependNeitherOnBatchNorThreads) {
     cv::setNumThreads(threads);
 }
 
-// Transforms would spread an extreme value over a tile, so images with extreme values are computed without
-// transforms.
+// Transforms would spread an extreme value over a tile. Images with extreme values are therefore computed
+// without transforms.
 TEST(Winograd, LeavesOutImagesWithExtremeValues) {
     std::mt19937 random(23);
     const ConvShape shape{3, 40, 33, 1, {30, 3, 1, 1, 1, 1}, {31, 3, 1, 1, 1, 1}};

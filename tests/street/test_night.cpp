@@ -24,7 +24,7 @@ TEST(Night, MeanAndDeviationFollowTheModel) {
     cv::meanStdDev(dark.reshape(1), mean, deviation);
     const double value = parameters.luminance * 200 / 255.0;
     EXPECT_NEAR(mean[0], value * 255, 0.3);
-    // The noise is the sum of shot noise (value * photons events), thermal noise and rounding.
+    // The variances of shot noise (value * photons events), thermal noise and rounding add up.
     const double expected = std::sqrt(value / parameters.photons + 1e-4 + 1.0 / (12 * 255 * 255)) * 255;
     EXPECT_NEAR(deviation[0], expected, 0.03 * expected);
 }

@@ -35,7 +35,7 @@ struct EncoderOptions {
     cv::Size grid, window;
     bool padding = false;
     std::vector<int> globalBlocks;
-    bool ropeOfWindow = false;  ///< rotary tables cover a window; those of global blocks, the grid
+    bool ropeOfWindow = false;  ///< rotary tables cover a window, but cover the grid in global blocks
     unsigned seed = 1;
 
     int dim() const { return heads * headSize; }
@@ -71,7 +71,7 @@ struct Ran {
 
 using ChangeSettings = std::function<void(Settings&)>;
 
-/// Runs a forward of a new encoder with these settings.
+/// Runs a new encoder once, after `change` has changed the settings.
 Ran runEncoder(const EncoderCase& encoder, const SessionInput& input, const ChangeSettings& change);
 
 /// Runs the segments of cutEncoder in order, as a network does, without cv::dnn.
@@ -81,7 +81,7 @@ public:
 
     EncoderControl& control() { return *m_control; }
 
-    /// `injected` is added to the tokens before segments that start at these blocks.
+    /// Adds the matrices of `injected` to the tokens before the segments that start at these blocks.
     cv::Mat forward(const cv::Mat& batch, const std::map<int, cv::Mat>& injected = {},
                     const cv::Mat& keyBias = cv::Mat());
 

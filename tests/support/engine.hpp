@@ -1,4 +1,4 @@
-// Which engine of OpenCV reads a network.
+// Tells which engine of OpenCV reads a network.
 #pragma once
 
 #include <cstdlib>
@@ -8,7 +8,7 @@
 
 namespace mpm::test {
 
-/// Whether OpenCV 5's new engine reads networks. OPENCV_FORCE_DNN_ENGINE=1 selects the classic engine.
+/// Returns whether OpenCV 5's new engine reads networks, not the classic one (OPENCV_FORCE_DNN_ENGINE=1).
 inline bool hasDynamicShapes() {
 #if CV_VERSION_MAJOR >= 5
     const char* forced = std::getenv("OPENCV_FORCE_DNN_ENGINE");

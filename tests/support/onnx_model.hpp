@@ -29,7 +29,7 @@ public:
     OnnxModel& attribute(const std::string& name, int value);
     OnnxModel& attribute(const std::string& name, float value);
     OnnxModel& attribute(const std::string& name, const std::string& value);
-    /// Sets how the names of all nodes begin. Different prefixes imitate networks of different files.
+    /// Sets the prefix of the names of all nodes. Different prefixes imitate networks of different files.
     OnnxModel& prefix(const std::string& text);
     OnnxModel& domainVersion(int version);
     OnnxModel& metadata(const std::string& key, const std::string& value);

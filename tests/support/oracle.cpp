@@ -10,8 +10,8 @@
 namespace mpm::test {
 namespace {
 
-// Merges the image tokens of x by the map. x has `special` tokens before, and may have trailing tokens after
-// them.
+// Merges the image tokens of x by the map. x has `special` tokens before the image tokens, and may have
+// trailing tokens after the image tokens.
 std::vector<OracleToken> mergeTokens(const std::vector<OracleToken>& x, int special,
                                      const std::vector<int>& map, int clusters) {
     std::vector<OracleToken> out(x.begin(), x.begin() + special);

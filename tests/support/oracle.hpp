@@ -19,7 +19,7 @@ cv::Mat toMatrix(const Rows& rows, int columns);
 
 double activate(double x, kernels::Activation activation);
 
-/// Similarity of two rows as the method defines it; the caller handles NaN rows.
+/// Returns the similarity of two rows as the method defines it; the caller handles NaN rows.
 double cosine(const std::vector<double>& a, const std::vector<double>& b);
 
 struct OracleMerge {
@@ -39,7 +39,7 @@ Rows oracleMean(const Rows& tokens, const std::vector<int>& map, int clusters);
 struct OracleOutput {
     std::vector<Rows> taps;                   ///< with all tokens restored
     std::vector<std::vector<int>> stageMaps;  ///< in the order of the schedule
-    std::vector<std::vector<int>> freeMaps;   ///< the method's maps, even if others are imposed
+    std::vector<std::vector<int>> freeMaps;   ///< the maps that the method itself chooses
     std::vector<double> smallestMargins;      ///< the smallest margin of each stage
 };
 /// Optional inputs of the oracle.

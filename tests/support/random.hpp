@@ -37,7 +37,7 @@ inline cv::Mat randomMatrix(int rows, int columns, unsigned seed, double deviati
     return m;
 }
 
-/// Whether both matrices have the same shape, type and bits.
+/// Returns whether both matrices have the same shape, type and bits.
 inline bool sameBits(const cv::Mat& a, const cv::Mat& b) {
     if (a.dims != b.dims || a.type() != b.type() || a.total() != b.total()) return false;
     for (int i = 0; i < a.dims; ++i) {

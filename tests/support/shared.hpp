@@ -6,7 +6,7 @@
 
 namespace mpm::test {
 
-/// Returns $MPM_SHARED_DIR if it is set, else the folder beside that of the project.
+/// Returns $MPM_SHARED_DIR if it is set, else the folder beside the project's folder.
 inline std::string sharedDir() {
     const char* other = std::getenv("MPM_SHARED_DIR");
     return other ? other : MPM_SHARED_DIR;

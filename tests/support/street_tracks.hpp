@@ -13,7 +13,7 @@
 namespace mpm::test {
 
 constexpr double kLeastVisible = .3;  ///< an object has a true box if this share of it is visible
-constexpr int kLeastSide = 4;         ///< pixels: a true box is at least as wide and high
+constexpr int kLeastSide = 4;         ///< in pixels; a true box is at least this wide and high
 
 using StreetBoxes = std::vector<std::vector<street::StreetObject>>;  ///< by frame
 

@@ -17,7 +17,7 @@ constexpr std::uint64_t kEdges[] = {0,          1,          0x7F,       0x80,   
                                     0x7FFF,     0x8000,     0xFFFF,     0x7FFFFFFF, 0x80000000,
                                     0xFFFFFFFF, 0x7FFFFFF0, 0x10000000, 0x40000000, 0x7FFFFFFFFFFFFFFF};
 
-/// Limits as text, for formats with numbers as text, and text that names should not contain.
+/// Limits of types, for formats that have numbers as text, and texts that names should not contain.
 constexpr const char* kTexts[] = {
     "0",   "-1",  "2147483647", "-2147483648", "4294967295", "9223372036854775807",
     "1e9", "nan", "-inf",       "1e308",       "32768",      "99999999999999999999",
@@ -56,8 +56,8 @@ Bytes Mutator::mutate(Bytes input, const std::vector<Bytes>& others) {
     return input;
 }
 
-/// Chooses the place of a change. Most are near the ends of a file, which have headers and shapes; weights
-/// are in the middle.
+/// Chooses the place of a change. Most changes are near the beginning or the end of a file, where headers and
+/// shapes are; weights are in the middle.
 std::size_t Mutator::place(const Bytes& input) {
     const std::uint64_t near = std::min<std::uint64_t>(input.size(), 4096);
     switch (below(4)) {
@@ -111,7 +111,7 @@ void Mutator::putNumber(Bytes& input, std::size_t start) {
     std::memcpy(input.data() + start, &number, width);
 }
 
-/// Replaces a number in the text, or a letter, by one of kTexts.
+/// Replaces the number at `start`, or a single byte if there is no number, by one of kTexts.
 void Mutator::putText(Bytes& input, std::size_t start) {
     const auto isDigit = [](std::uint8_t letter) { return letter >= '0' && letter <= '9'; };
     auto end = std::find_if_not(at(input, start), input.end(), isDigit);

@@ -38,8 +38,8 @@ private:
     std::mt19937_64 m_random;
 };
 
-/// An input. The first positions are the unchanged seeds, then come a mutant of each seed, a second mutant of
-/// each, and so on.
+/// An input. The inputs at the first positions are the unchanged seeds. A mutant of each seed follows, then a
+/// second mutant of each seed, and so on.
 struct Input {
     Bytes bytes;
     std::string name;

@@ -11,10 +11,10 @@ namespace mpm::fuzz {
 struct Job {
     std::uint64_t rounds = 0;
     double seconds = 0;  // of processor time, so other load does not reduce the number of inputs
-    double atMost = 0;   // limit of seconds for the rounds; 0: no limit
+    double atMost = 0;   // limit for the rounds in seconds; 0: no limit
     std::string state;
     std::string findings = "findings";
-    double inputSeconds = 30;  // of processor time: the limit for an input
+    double inputSeconds = 30;  // limit of processor time for an input
     double mebibytes = 2048;
     Seeds seeds;
 

@@ -1,5 +1,5 @@
-// The default sanitizer options of every fuzz target: a report ends the process, an allocation larger than
-// any valid input needs is reported, and memory is limited. ASAN_OPTIONS and similar variables override them.
+// Sanitizer options of every fuzz target, unless ASAN_OPTIONS or similar variables override them: a report
+// ends the process, an allocation larger than any valid input needs is reported, and memory is limited.
 extern "C" {
 
 const char* __asan_default_options();

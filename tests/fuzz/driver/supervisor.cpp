@@ -36,7 +36,7 @@ namespace mpm::fuzz {
 namespace {
 
 constexpr std::size_t kReportBytes = 64 * 1024;
-constexpr double kMostWaiting = 4;       // wall time, as a factor of the processor time: targets may wait
+constexpr double kMostWaiting = 4;       // limit of wall time / processor time: targets may wait
 constexpr double kSecondsToReport = 30;  // a sanitizer needs time to look up names
 constexpr std::uint64_t kDeathsAtMost =
     200;  // more deaths repeat known findings, so the remaining time would show nothing new
@@ -56,7 +56,7 @@ std::string hashed(const Bytes& bytes) {
     return text;
 }
 
-/// Keeps the standard error of a worker in memory; if it is long, only the end.
+/// Keeps the standard error of a worker in memory; if the output is long, only its end.
 class Report {
 public:
     Report() : m_file(memfd_create("fuzz report", MFD_CLOEXEC)) {}
@@ -68,7 +68,7 @@ public:
         fcntl(m_file, F_SETFL, O_APPEND);
         dup2(m_file, STDERR_FILENO);
     }
-    /// Called regularly, so that a target with much output does not fill the memory.
+    /// Empties a large file. Called regularly, so that a target with much output does not fill the memory.
     void trim() const {
         if (lseek(m_file, 0, SEEK_END) > off_t{16} * 1024 * 1024) static_cast<void>(!ftruncate(m_file, 0));
     }
@@ -199,8 +199,8 @@ private:
         }
     }
 
-    /// Whether an input takes too long. The limit is for processor time, so that a busy machine causes no
-    /// findings. For code that waits, there is also a limit of wall time, ten times as high.
+    /// Returns whether an input takes too long. The limit is for processor time, so that a busy machine
+    /// causes no findings. For code that waits, there is also a limit of wall time, ten times as high.
     bool isLate(pid_t child) const {
         const double started = m_progress->started, startedCpu = m_progress->startedCpu;
         if (started == 0) return false;

@@ -14,8 +14,8 @@ namespace mpm::fuzz {
 struct Progress {
     std::atomic<std::uint64_t> position{0};
     std::atomic<std::uint64_t> runs{0};
-    std::atomic<double> started{0};     // by now(); 0 between inputs
-    std::atomic<double> startedCpu{0};  // by processorSeconds()
+    std::atomic<double> started{0};     // time of now(); 0 between inputs
+    std::atomic<double> startedCpu{0};  // time of processorSeconds()
     std::atomic<double> slowest{0};
     std::atomic<std::uint64_t> slowestPosition{0};
     std::atomic<double> peak{0};
@@ -33,7 +33,7 @@ double peakMebibytes();
 /// A worker stops at the first limit that it reaches.
 struct Limits {
     std::uint64_t end = std::numeric_limits<std::uint64_t>::max();  ///< a position
-    double deadline = std::numeric_limits<double>::infinity();      ///< by now()
+    double deadline = std::numeric_limits<double>::infinity();      ///< a time of now()
     double seconds = std::numeric_limits<double>::infinity();       ///< of processor time
 };
 

@@ -30,8 +30,8 @@ int blocks(SmallExport& m, int x) {
     return x;
 }
 
-// Returns the indices of `count` patches of 8 pixels along an axis: [8, count] if `sizeFirst`, else [count,
-// 8].
+// Returns the pixel indices of `count` patches of 8 pixels along an axis: [8, count] if `sizeFirst`, else
+// [count, 8].
 int patchIndices(GraphBuilder& g, int64_t count, bool sizeFirst) {
     const int64_t rows = sizeFirst ? SmallExport::kPatch : count,
                   columns = sizeFirst ? count : SmallExport::kPatch;
@@ -41,7 +41,7 @@ int patchIndices(GraphBuilder& g, int64_t count, bool sizeFirst) {
     return g.constant(index);
 }
 
-// torch.nn.Unfold cuts the image into patches. There are 90 patches, too many for an OpenCV layer for each.
+// torch.nn.Unfold cuts the image into 90 patches, too many for a separate OpenCV layer for each patch.
 TEST_F(Around, PatchesByUnfold) {
     const cv::Size grid(10, 9);
     for (int spelling = 0; spelling < 4; ++spelling) {
@@ -88,7 +88,7 @@ TEST_F(Around, AForkContinuesWithItsLongerBranch) {
     }
 }
 
-// Depth models multiply the probabilities of bins with a vector, the centres of the bins.
+// Depth models multiply the probabilities of bins with a vector that has the centres of the bins.
 TEST_F(Around, ProductsWithAVector) {
     for (const bool left : {false, true}) {
         SmallExport m(1);

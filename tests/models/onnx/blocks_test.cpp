@@ -1,4 +1,4 @@
-// Kinds of blocks: the converter recognises each, and the converted model computes the same as the export.
+// Kinds of blocks: the converter must recognise each, and keep what the export computes.
 #include <functional>
 
 #include <gtest/gtest.h>
@@ -124,7 +124,7 @@ TEST_F(Blocks, NormsOfTwoKindsAreRejected) {
     }
 }
 
-// x + attention + mlp in every order of the sum, with a shared norm and with two norms.
+// Adds x, attention and MLP in every order, with a shared norm and with two norms.
 TEST_F(Blocks, ParallelInEveryOrder) {
     for (const bool twoNorms : {false, true}) {
         for (int order = 0; order < 4; ++order) {
@@ -146,7 +146,7 @@ TEST_F(Blocks, ParallelInEveryOrder) {
     }
 }
 
-// As in timm's ParallelScalingBlock: x + g * (attention + mlp).
+// Computes x + scale * (attention + mlp), as timm's ParallelScalingBlock does.
 TEST_F(Blocks, ParallelWithOneScaleForBoth) {
     for (const bool scaleFirst : {false, true}) {
         const auto block = [&](SmallExport& m, int x) {
@@ -306,7 +306,7 @@ TEST_F(Blocks, ABiasOfKeysBeforeAndAfterTheScale) {
             });
             return x;
         };
-        // The layers form has no bias of keys.
+        // The form `layers` has no bias of keys, so only `fused` is tested.
         const std::string in = write(biased, [](SmallExport& m, int x) { return m.block(x); });
         models::ConvertOptions options;
         options.blocks = std::vector<int>{};
@@ -315,7 +315,7 @@ TEST_F(Blocks, ABiasOfKeysBeforeAndAfterTheScale) {
     }
 }
 
-// ONNX Runtime writes the Transpose of the tokens behind the first nodes of the first norm.
+// ONNX Runtime writes the Transpose of the tokens after the first nodes of the first norm.
 TEST_F(Blocks, AMeanBeforeTheTranspose) {
     bool fused = false;
     const auto before = [&](SmallExport& m, int x) {

@@ -20,7 +20,7 @@ using namespace mpm;
 using namespace mpm::test;
 using models::ConvertOptions;
 
-// Computes the input of a group of blocks from the output of the previous group.
+// A function that computes the input of a group of blocks from the output of the previous group.
 using Between = std::function<int(SmallExport&, int x)>;
 
 struct Case {
@@ -45,7 +45,7 @@ protected:
         return path;
     }
 
-    /// Merges mutual pairs before blocks 2 and 5, if the model has these blocks.
+    /// Returns options that merge mutual pairs before blocks 2 and 5, if the model has these blocks.
     static ConvertOptions paper() {
         ConvertOptions options;
         options.method = "mpm";

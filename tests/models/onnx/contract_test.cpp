@@ -1,4 +1,4 @@
-// Guarantees of the converter other than numeric results: labels, schedules, converted models as input,
+// Tests guarantees of the converter other than numeric results: labels, schedules, converted models as input,
 // damaged files, atomic output.
 #include <filesystem>
 #include <fstream>

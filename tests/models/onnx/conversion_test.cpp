@@ -1,4 +1,4 @@
-// Parts of a conversion other than the graph: metadata of exporters, the proof, limits, and the report.
+// Tests parts of a conversion other than the graph: metadata of exporters, the proof, limits, the report.
 #include <sys/resource.h>
 
 #include <gtest/gtest.h>
@@ -181,8 +181,8 @@ Tensor firstInput(const Shape& shape) {
     return Tensor::floats(shape, std::vector<float>(x.ptr<float>(), x.ptr<float>() + x.total()));
 }
 
-// Returns a model that multiplies each token with a gate: 1 if a value of the token is positive, else 0. If
-// `atTheFirstInput`, the value is about 0 for the proof's first input, so rounding decides.
+// Returns a model that multiplies each token with a gate: 1 if a value computed from the token is positive,
+// else 0. If `atTheFirstInput`, this value is about 0 for the proof's first input, so rounding decides.
 Graph gated(bool atTheFirstInput) {
     Tensor shift = Tensor::floats({1, 49, 1});
     for (const bool last : {false, true}) {
@@ -365,7 +365,7 @@ TEST_F(Conversions, MergedDecodersThatAreNotThereAreNamed) {
     EXPECT_TRUE(has(found.notes[0], "--decoder merged changes nothing")) << found.notes[0];
 }
 
-// A model calls the encoder for the image and for two crops. The later calls are not decoders.
+// A model calls the encoder for the image and for two crops. The later calls must not count as decoders.
 TEST_F(Conversions, AnEncoderThatIsCalledAgainIsNoDecoder) {
     SmallExport m(1);
     GraphBuilder& g = m.builder();

@@ -1,5 +1,5 @@
-// Convolutions of a head that become MpmConv or MpmConvTranspose, and norms, activations and sums that become
-// parts of these operators.
+// Tests convolutions of a head that become MpmConv or MpmConvTranspose, and norms, activations and sums that
+// become parts of these operators.
 #include "heads_fixture.hpp"
 #include "models/onnx/fused/insert.hpp"
 #include "models/onnx/ir/rewrite.hpp"
@@ -157,7 +157,7 @@ TEST_F(HeadsInOpenCV, ConvolutionsTakeUpWhatIsAroundThem) {
     }
 }
 
-// If a convolution reads an enlarged map, MpmConv multiplies before it enlarges, also if only some channels
+// If a convolution reads an enlarged map, MpmConv multiplies before it enlarges, even if only some channels
 // of the map are enlarged.
 TEST_F(HeadsInOpenCV, ConvolutionsEnlargeLater) {
     constexpr int64_t kWide = 96, kRows = SmallExport::kRows * 2, kColumns = SmallExport::kColumns * 2;
@@ -378,7 +378,7 @@ TEST_F(HeadsInOpenCV, LinearLayersOfManyRowsFollowTheEncoder) {
         for (int k = 0; k < 2; ++k)
             EXPECT_EQ(linear[k].getString("precision", "f32"), many ? "encoder" : "f32");
         EXPECT_FALSE(linear[2].has("precision"));
-        // One Reshape replaces two equal ones of the head. The other Reshape turns tokens into a map.
+        // One Reshape replaces two equal Reshapes of the head. The other Reshape turns tokens into a map.
         EXPECT_EQ(count(nodes, "Reshape"), 2);
     }
 }

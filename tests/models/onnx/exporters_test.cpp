@@ -1,5 +1,5 @@
-// Special forms that exporters and optimisers write, such as scalar inputs, fused operators and sequences.
-// Also tests why models are rejected.
+// Tests special forms that exporters and optimisers write, such as scalar inputs, fused operators and
+// sequences. Also tests why models are rejected.
 #include <cmath>
 #include <functional>
 #include <map>
@@ -48,7 +48,7 @@ std::vector<Tensor> outputsOf(const GraphBuilder& builder, const Tensor& input) 
 
 using Build = std::function<void(GraphBuilder& builder, int x)>;
 
-// Expects that both graphs compute the same from x [2, 3, 4].
+// Expects that both graphs compute the same values from x [2, 3, 4].
 void expectEqual(const Build& fused, const Build& plain) {
     const Shape shape{2, 3, 4};
     std::vector<std::vector<Tensor>> results;

@@ -92,8 +92,8 @@ protected:
         }
     }
 
-    // Whether the encoder is a chain: several MpmEncoder nodes, with other nodes between them, that share the
-    // merged tokens.
+    // Returns whether the encoder is a chain: several MpmEncoder nodes, with other nodes between them, that
+    // share the merged tokens.
     bool isChain() const {
         const std::string path = (folder / "chain.onnx").string();
         models::convertModel(base + ".onnx", path, options());
@@ -102,7 +102,7 @@ protected:
                            [](const models::Node& node) { return node.has("chain"); });
     }
 
-    // Checks only the first image, because this form takes a single image.
+    // Checks only the first image, because the form `layers` takes a single image.
     void checkLayers() {
         const std::string path = (folder / "layers.onnx").string();
         models::ConvertOptions chosen = options();

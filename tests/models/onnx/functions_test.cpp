@@ -1,4 +1,4 @@
-// The reader inlines the functions of a model file, with the attributes of each call.
+// Tests that the reader inlines the functions of a model file, with the attributes of each call.
 #include <fstream>
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Parts of decoders that the converter rewrites: transposed convolutions, adaptive pooling, transposes,
+// Tests parts of decoders that the converter rewrites: transposed convolutions, adaptive pooling, transposes,
 // norms.
 #include <functional>
 

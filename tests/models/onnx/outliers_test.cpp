@@ -1,5 +1,5 @@
-// Detectors in which some tokens and channels are 100 to 1,000 times as large as all others. In bf16 and
-// int8, scores and boxes must be close to those in f32, and linear layers after the encoder must stay in f32.
+// Some tokens and channels of the detectors are 100 to 1,000 times as large as all others. In bf16 and int8,
+// scores and boxes must be close to those in f32. Linear layers after the encoder must stay in f32.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -84,8 +84,8 @@ std::vector<std::string> detectors() {
     return names;
 }
 
-// In the fixtures, the weights of class layers are 5 to 14 times as large as in a new layer, so that no two
-// scores are close. Errors would grow by the same factor, so this function scales the weights down.
+// Scales down the weights of class layers. In the fixtures, these weights are 5 to 14 times as large as in a
+// new layer, so that no two scores are close. Errors would grow by the same factor.
 void shrinkClassLayers(Graph& graph) {
     for (const Node& node : graph.nodes) {
         if (node.op != "MpmTopK") continue;
@@ -137,7 +137,7 @@ protected:
         shrinkClassLayers(m_graph);
     }
 
-    // Multiplies some of the encoder's tokens and channels.
+    // Returns the graph with some of the encoder's tokens and channels multiplied by `factors`.
     Graph planted(const Factors& factors) const {
         Graph graph = m_graph;
         const auto encoder = std::find_if(graph.nodes.begin(), graph.nodes.end(),
@@ -210,7 +210,7 @@ protected:
         return net;
     }
 
-    // Returns the largest and the median difference.
+    // Returns the largest and the median difference between elements of `a` and `b`.
     static std::pair<double, double> apart(const cv::Mat& a, const cv::Mat& b) {
         std::vector<double> all;
         for (size_t k = 0; k < a.total(); ++k)

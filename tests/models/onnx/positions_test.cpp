@@ -1,4 +1,4 @@
-// Converts exports with `--size` if their graph resizes the positions, to the image's or a constant size.
+// Converts exports with `--size`. Their graphs resize the positions to the image's or to a constant size.
 #include <algorithm>
 #include <numeric>
 
@@ -62,7 +62,7 @@ int mapOf(SmallExport& m, int image, int x, cv::Size grid) {
     return y;
 }
 
-// If `open`, the shapes in the blocks do not have a constant number of tokens.
+// Returns an export. If `open`, the shapes in the blocks do not have a constant number of tokens.
 models::Graph exportOf(cv::Size grid, Resize how, bool open, bool map = false) {
     SmallExport m(1, grid, open);
     GraphBuilder& g = m.builder();

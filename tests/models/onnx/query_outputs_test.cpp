@@ -1,4 +1,4 @@
-// Models whose outputs are masks and classes of queries: labels, and the choice of outputs and inputs.
+// Tests models whose outputs are masks and classes of queries: labels, and the choice of outputs and inputs.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -141,7 +141,7 @@ TEST_F(QueryOutputs, OutputsAndInputsAreChosen) {
     graph.outputs[1].value = scaled;
     models::writeModel(graph, in);
     ConvertOptions options;
-    EXPECT_THROW(models::convertModel(in, out, options), models::Refusal);  // two inputs
+    EXPECT_THROW(models::convertModel(in, out, options), models::Refusal);  // the graph has two inputs
     options.set = {{"factor", "2.5"}};
     options.outputs = {"classes"};
     models::convertModel(in, out, options);

@@ -24,8 +24,8 @@ List<float> frequenciesOf(const Rotary& r) {
     return frequencies;
 }
 
-// Returns the angles of each token, one for each pair of a head: first the angles along an axis, then the
-// angles along the other axis.
+// Returns the angles of each token. A head has an angle for each pair of components: first the angles along
+// an axis, then the angles along the other axis.
 List<float> anglesOf(const Rotary& r, cv::Size grid) {
     const List<float> frequencies = frequenciesOf(r);
     List<float> angles;

@@ -43,8 +43,8 @@ using Edit = std::function<void(models::Tensor& cos, models::Tensor& sin)>;
 /// Returns a model of four rotary blocks. The only positions are rotary, and `edit` may change their tables.
 models::Graph rotaryExport(const models::List<Rotary>& byBlock, cv::Size grid, const Edit& edit = {});
 
-/// Returns a model of rotary blocks and a decoder: the normed tokens go through a linear layer and, after
-/// queries, through two more blocks.
+/// Returns a model of rotary blocks and a decoder. The decoder passes the normed tokens through a linear
+/// layer, puts queries before them, and has two more blocks.
 models::Graph decodedExport(const Rotary& r, cv::Size grid);
 
 }  // namespace mpm::test::rotary

@@ -136,8 +136,8 @@ TEST(RotarySize, OneAxisNormalisesBoth) {
     }
 }
 
-// On a square grid, all normalisations give the same table. So the formula is not certain, and a conversion
-// to a grid that is not square adds a note.
+// On a square grid, all normalisations give the same table, so the formula is uncertain. Therefore, a
+// conversion to a grid that is not square adds a note.
 TEST(RotarySize, SquareGridOfDINOv3) {
     EXPECT_TRUE(expectFollows({kDinov3}, kSquare, {9, 9}).notes.empty());
     const models::Conversion conversion = expectFollows({kDinov3}, kSquare, {10, 7});
@@ -270,14 +270,14 @@ TEST(RotarySize, TablesInHalfPrecision) {
         rounded.roundTable = half;
         const Rope resized = models::resizedRope(ropeOn(rounded, {24, 20}), {20, 24}, {30, 31}).rope;
         EXPECT_LT(distance(resized, ropeOn(r, {31, 30})), 1e-5);
-        // This value is not a rounded f16 value of any formula.
+        // The altered value is not the f16 rounding of a value of any formula.
         Rope altered = ropeOn(rounded, {24, 20});
         altered.cos.writeF()[100 * kHeadSize] -= 1.f / 1024;
         EXPECT_THROW(models::resizedRope(altered, {20, 24}, {30, 31}), models::Refusal);
     }
 }
 
-// On large grids, angles are many turns, and f32 rounds them.
+// On large grids, angles span many turns, so the rounding of f32 is coarse.
 TEST(RotarySize, LargeGrids) {
     for (const Rotary& r : {kDinov3, kEva02, kPerception}) {
         SCOPED_TRACE(r.name);

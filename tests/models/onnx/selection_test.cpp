@@ -1,4 +1,4 @@
-// Detectors that select the places with the best scores, in the forms that exporters write.
+// Tests detectors that select the places with the best scores, in the forms that exporters write.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -92,7 +92,7 @@ TEST_F(Selection, OfTheBestPlaces) {
     EXPECT_NEAR(found.pixels.mean[0], 0.485, 1e-9);
 }
 
-// The first boxes and scores are the decoder's. The converter must take these, not those of the proposals.
+// The converter must take the boxes and scores of the decoder (the first outputs), not of the proposals.
 TEST_F(Selection, TheFirstBoxesAreTheResults) {
     const int x = tokens();
     const int most = g.node("ReduceMax", {m.linear(x, kDim, 5)});
@@ -109,7 +109,7 @@ TEST_F(Selection, TheFirstBoxesAreTheResults) {
     EXPECT_NE(text.find(R"("scores":"pred_logits")"), std::string::npos) << text;
 }
 
-// The converter takes an output for masks only if the output has the image's aspect ratio. Keypoints do not.
+// An output counts as masks only if it has the aspect ratio of the image. Keypoints have another ratio.
 TEST_F(Selection, KeypointsAreNoMasks) {
     const int best = finishBestPlaces(), rows = picked(m_tokens, best, 7, kDim);
     g.output(reshaped(m.linear(rows, kDim, 12 * 16), {1, 7, 12, 16}), "masks", {1, 7, 12, 16});
@@ -213,7 +213,7 @@ TEST_F(Selection, NamesTheClassesOfItsLabels) {
     EXPECT_EQ(namesFrom(R"({"x": "c", "1": "a"})"), (Names{"c", "a"}));
 }
 
-// Boxes are in pixels of the original image. The size of that image is a second input of integers.
+// Boxes are in pixels of the original image. A second input has the size of that image, as integers.
 TEST_F(Selection, WithTheSizeOfTheOriginalImage) {
     const int x = tokens();
     const int size = g.input("orig_target_sizes", {1, 2});
@@ -293,8 +293,8 @@ TEST_F(Selection, OfRowsWithInfinity) {
     convert();
 }
 
-// Where masks scores with -inf. The converted graph must not multiply the infinite branch with 0, which would
-// give NaN, also if the input of a Where comes from another Where.
+// The operator Where masks scores with -inf. The converted graph must not multiply the infinite branch with
+// 0, which would give NaN. This must hold even if a Where reads the output of another Where.
 TEST_F(Selection, ChoosesBesideInfinity) {
     finishBestPlaces();
     const int scores = m.linear(m_tokens, kDim, 5);

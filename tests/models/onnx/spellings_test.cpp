@@ -1,5 +1,5 @@
-// Forms that current exporters and optimisers write: norms with a shared quotient, skip norms with a bias,
-// inputs besides the image, gathered elements.
+// Tests forms that current exporters and optimisers write: norms with a shared quotient, skip norms with a
+// bias, inputs besides the image, gathered elements.
 #include <algorithm>
 #include <functional>
 
@@ -98,8 +98,7 @@ TEST(Spellings, ASharedQuotientMayBeAnOutput) {
     EXPECT_EQ(converted(m.graph()).blocks, 3);
 }
 
-// In ONNX Runtime's SkipLayerNormalization, an input before the norm includes the bias of the previous
-// product.
+// ONNX Runtime's SkipLayerNormalization can also add the bias of the previous product (fifth input).
 TEST(Spellings, SkipNormsHoldTheBiasOfTheProduct) {
     for (const bool productFirst : {true, false}) {
         SmallExport m(1);
@@ -173,7 +172,7 @@ models::Graph twoTowers() {
     g.with("axis", Attribute::of(int64_t{1}));
     const int text = g.node("MatMul", {ids, g.constant(m.random({4, kDim}, 1))});
     const int turned = g.node("Transpose", {text});
-    // The graph reads only the shape of the input "ids" here.
+    // Here, the graph reads only the shape of the input "ids".
     const int rows = g.node("Slice", {g.node("Shape", {ids}), g.ints({0}), g.ints({1})});
     const int shape = g.node("Concat", {rows, g.ints({-1})});
     g.with("axis", Attribute::of(int64_t{0}));

@@ -75,7 +75,7 @@ protected:
         base = todayFolder() + "/" + GetParam() + "/";
     }
 
-    // Whether the folder has files for a second image size, such as input2.npy.
+    // Returns whether the folder has files for a second image size, such as input2.npy.
     bool hasSecondSize() const { return test::fileExists(base + "input2.npy"); }
 
     std::string outputFile(size_t number) const {

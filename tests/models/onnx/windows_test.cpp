@@ -1,4 +1,4 @@
-// Attention in windows, in the forms that exports of detectors have.
+// Tests attention in windows, in the forms that exports of detectors have.
 #include <algorithm>
 
 #include "converted_export.hpp"
@@ -85,8 +85,8 @@ TEST_F(WindowedExports, FromTheEmbeddingToTheTaps) {
             EXPECT_LT(m_converted.values[value].constant.rank(), 5);
 }
 
-// For blocks with windows, the report must count only attention within windows. The export and the converted
-// model must have the same counts.
+// In blocks with windows, the report must count only attention within the windows. The export and the
+// converted model must have the same counts.
 TEST_F(WindowedExports, OperationsAreThoseOfTheWindows) {
     int x = windows();
     for (int k = 0; k < 3; ++k)

@@ -153,7 +153,7 @@ TEST(Boxes, CropsMoveBoxesWithTheirPixels) {
     BatchSource::Options options;
     options.batch = 40, options.augment.height = 48, options.augment.width = 64;
     options.augment.night = options.augment.colour = 0;
-    options.augment.scaleLow = 1.1, options.augment.scaleHigh = 1.4;  // enlarges: no border
+    options.augment.scaleLow = 1.1, options.augment.scaleHigh = 1.4;  // enlarges, so there is no border
     cv::Mat image(kSize, CV_8UC3, cv::Scalar::all(0));
     const cv::Rect box(30, 20, 30, 24);
     image(box).setTo(cv::Scalar::all(255));

@@ -94,7 +94,7 @@ mpm::test::Npy npyOf(const torch::Tensor& tensor) {
     return array;
 }
 
-// Writes the export and LibTorch's results, so that exports_test.cpp can check other versions of OpenCV.
+// Writes the export and LibTorch's results. With them, exports_test.cpp checks other versions of OpenCV.
 TEST_P(ExportTest, LeavesItsCaseForOtherVersions) {
     const mpm::test::TempFolder own;
     const char* asked = std::getenv("MPM_WRITE_EXPORTS");  // a folder for tests/models/onnx/exports_test.cpp
@@ -122,7 +122,7 @@ const auto kCases = testing::Values(
 
 INSTANTIATE_TEST_SUITE_P(Segmenters, ExportTest, kCases, [](const auto& one) { return one.param.name; });
 
-/// A reducer of the exported encoder, and the reducer in LibTorch that must leave the same tokens.
+/// A reducer in the exported file, and the reducer in LibTorch that must leave the same tokens.
 struct Peer {
     const char* inFile;
     ReducerSettings here;

@@ -95,8 +95,8 @@ TEST(Reducer, ThresholdFollowsTheSimilarities) {
 }
 
 TEST(Reducer, WindowsMergeWholeTheMostSimilarFirst) {
-    // Two windows are side by side: the tokens of the left are partly alike, those of the right all equal.
-    // The fifth column has no window.
+    // Two windows are side by side. The tokens of the left window are partly alike, the tokens of the right
+    // window are equal. The fifth column has no window.
     auto grid = torch::zeros({2, 5, 2});
     grid.select(2, 0).fill_(1);
     grid[0][0][1] = 1;

@@ -1,4 +1,4 @@
-// Token sharing: compares the policy's labels with a plain loop, and maps and logits with a separate
+// Tests token sharing: compares the policy's labels with a plain loop, and maps and logits with a separate
 // implementation in Python.
 #include <cstdlib>
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Returns a small Segmenter for tests.
+// Small segmenters for tests.
 #pragma once
 
 #include "models/torch/model/segmenter.hpp"
@@ -20,7 +20,7 @@ inline Segmenter smallModel(const SegmenterOptions& options, uint64_t seed) {
     torch::manual_seed(seed);
     Segmenter model(options);
     initialise(model);
-    torch::NoGradGuard noGrad;  // with initial ones and zeros, swapped weights would not be noticed
+    torch::NoGradGuard noGrad;  // with the initial ones and zeros, tests could not notice swapped weights
     for (auto& parameter : model->parameters())
         parameter.add_(torch::randn(parameter.sizes()) * 0.05);
     model->eval();

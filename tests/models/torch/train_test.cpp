@@ -141,7 +141,7 @@ TEST(TeacherLoss, IsTheMeanDivergenceOverPlaces) {
 }
 
 TEST(NeighbourLoss, IsLowWhereNearTokensShowTheSame) {
-    // The tokens have two groups of directions. `along` has a class for each group, `across` mixes them.
+    // The tokens have two groups of directions. `along` has a class per group, `across` mixes the groups.
     const auto tokens = torch::tensor({{1.F, 0.F}, {1.F, .1F}, {0.F, 3.F}, {.1F, 2.F}});
     const auto along = torch::tensor({{1.F, 0.F}, {1.F, 0.F}, {0.F, 1.F}, {0.F, 1.F}});
     const auto across = torch::tensor({{1.F, 0.F}, {0.F, 1.F}, {1.F, 0.F}, {0.F, 1.F}});

@@ -1,6 +1,6 @@
-// Tests which calls libmpm_cuda gets: forwards over device memory, single merges, settings. A library that
-// only records calls replaces libmpm_cuda. The device addresses are invalid: if the CPU reads one, the test
-// crashes.
+// Tests which calls libmpm_cuda gets for forwards over device memory, single merges and settings. A library
+// that only records calls replaces libmpm_cuda. The device addresses are invalid: if the CPU reads one, the
+// test crashes.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -133,7 +133,7 @@ TEST_F(CudaMemory, TakesTheLibrarysChoicesFromTheEnvironment) {
     expectRefusal(handle, {at(0x2000)}, "MPM_CUDA_GRAPHS is 'sometimes'; expected never, always or auto");
 }
 
-// The library's merge keeps all tokens, so each image's output equals the input.
+// The merge of the recording library keeps all tokens, so each image's output equals the input.
 TEST_F(CudaMemory, MergesAndRestoresWithoutAnEncoder) {
     const auto backend = makeBackend(Device::Cuda, 1);
     const int special = 2, images = 3, count = 5, dim = 4;

@@ -1,6 +1,6 @@
-// The kernels on an emulated GPU (tests/support/cuda). Comparisons must find intentional mistakes in copies
-// of the kernels, and the backend must handle calls that fail. The suite in encoder_test.cpp checks the
-// kernels without mistakes.
+// Tests the kernels on an emulated GPU (tests/support/cuda). Comparisons must find intentional mistakes in
+// copies of the kernels, and the backend must handle calls that fail. The suite in encoder_test.cpp checks
+// the kernels without mistakes.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -28,7 +28,7 @@ protected:
 
     static void use(const std::string& name) { setenv("MPM_CUDA_LIBRARY", libraryNamed(name).c_str(), 1); }
 
-    /// Lets a function of the emulated CUDA runtime fail: the first `skip` calls succeed, then `times` calls
+    /// Makes a function of the emulated CUDA runtime fail: the first `skip` calls succeed, then `times` calls
     /// fail.
     static void refuse(const char* function, int skip, int times) {
         void* library = dlopen(std::getenv("MPM_CUDA_LIBRARY"), RTLD_NOW | RTLD_NOLOAD);
@@ -74,7 +74,7 @@ std::string encoderDiffers(Precision precision, double tolerance) {
     return error < tolerance ? "" : "the encoder is off by " + std::to_string(error);
 }
 
-/// Returns an empty text if device and CPU merge and restore alike, else the difference.
+/// Returns an empty text if merge and restore give equal results on device and CPU, else the difference.
 std::string mergeDiffers(const char* nearest, int tokens) {
     setenv("MPM_CUDA_NEAREST", nearest, 1);
     EncoderOptions o;
@@ -176,8 +176,8 @@ TEST_F(EmulatedCuda, MemoryMayRunOut) {
     int failures = 0;
     for (const char* function : {"cudaMalloc", "cudaHostAlloc"}) {
         for (int skip = 0; skip < 12; ++skip) {
-            // After a failed allocation, the backend frees memory and tries the forward once more, so many
-            // calls must fail.
+            // After a failed allocation, the backend frees memory and tries the forward once more. Both tries
+            // must fail, so the number of failing calls is large.
             refuse(function, skip, 50);
             try {
                 forward(larger, Device::Cuda);

@@ -1,5 +1,5 @@
-// The encoder on a GPU: the suite for all devices, and features that only a GPU has. Without a GPU, the tests
-// are skipped with a message.
+// Tests the encoder on a GPU: the suite for all devices, and features that only a GPU has. Without a GPU, the
+// tests are skipped with a message.
 #include <cstdlib>
 
 #include "mpm_layer/encoder_suite.hpp"

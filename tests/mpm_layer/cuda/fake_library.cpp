@@ -31,7 +31,7 @@ int deviceCount(int32_t* count, MpmCudaError* error) {
 #endif
 }
 
-// Device 0 is too old for the library, the other devices are not.
+// Device 0 is too old for libmpm_cuda. The other devices are new enough.
 int deviceInfo(int32_t index, MpmCudaDevice* device, MpmCudaError*) {
     *device = {"Fake", index == 0 ? 7 : 9, 0, 1, 1};
     return MPM_CUDA_OK;

@@ -1,4 +1,4 @@
-// Loading libmpm_cuda: libraries that are rejected, the messages, and Device::Auto after a rejection.
+// Tests how libmpm_cuda is loaded: rejected libraries, messages, and Device::Auto after a rejection.
 #include <cstdlib>
 #include <filesystem>
 
@@ -20,7 +20,7 @@ protected:
         return file.append(name).append(".so");
     }
 
-    /// Expects that Device::Cuda fails with these words, and that Device::Auto uses the CPU.
+    /// Expects that Device::Cuda fails with a message with these words, and that Device::Auto uses the CPU.
     static void expectRefusal(const std::vector<std::string>& words, int index = 0) {
         try {
             makeBackend(Device::Cuda, index);
@@ -76,7 +76,7 @@ TEST_F(CudaLoader, ChoosesDevicesByIndex) {
     }
 }
 
-// The library is searched in the program's folder, never in the current folder.
+// The loader looks for the library in the program's folder, never in the current folder.
 TEST_F(CudaLoader, LooksBesideTheProgramAndNotInTheCurrentFolder) {
     namespace fs = std::filesystem;
     const fs::path beside = fs::read_symlink("/proc/self/exe").parent_path() / "libmpm_cuda.so";

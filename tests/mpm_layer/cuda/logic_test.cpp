@@ -69,8 +69,8 @@ TEST(CudaOrder, PrefersTheLowestIndexAmongEquals) {
     EXPECT_EQ(indexOf(kNoCandidate), -1);
 }
 
-// Imitates the kernels on the CPU. nearestByTiles() compares unit rows in tiles, in random order, and keeps a
-// candidate for each token. number() numbers the clusters in chunks of tokens, with a running count.
+// The next functions imitate kernels on the CPU. nearestByTiles() compares unit rows tile by tile, in random
+// order. number() numbers the clusters in chunks of tokens, with a running count.
 struct Numbered {
     std::vector<int> ids, starts, members;
     int clusters = 0;
@@ -229,7 +229,7 @@ float cutOff(double value) {
     return std::abs(static_cast<double>(nearest)) > std::abs(value) ? std::nextafter(nearest, 0.0f) : nearest;
 }
 
-// Splits each f32 into three terms, and adds six products of terms for each product.
+// Returns a dot product. Splits each f32 into three terms, and replaces a product by six products of terms.
 float bySplits(const std::vector<float>& a, const std::vector<float>& b) {
     float total = 0;
     for (size_t step = 0; step < a.size(); step += kSplitStep) {

@@ -1,4 +1,4 @@
-// The size that headerOf() reads from the first bytes of a file must be that of the decoded image.
+// headerOf() must read the size of the decoded image from the first bytes of a file.
 #include <gtest/gtest.h>
 
 #include <opencv2/imgcodecs.hpp>

@@ -201,7 +201,7 @@ TEST(Flops, DecodersFollowReuse) {
     cost.attentionWeights = {100, 100}, cost.mlpWeights = {200, 200};
     cost.width = cost.attentionWidth = 8;
     cost.around = 5;
-    cost.decoders = {{10, 3, 8, {100}, {200}}};  // 10 rows from the image, 3 of the decoder
+    cost.decoders = {{10, 3, 8, {100}, {200}}};  // 10 rows come from the image, 3 from the decoder
     const FlopsCounter counter(cost);
     const auto rows = [](double computed, double all) { return 2 * computed * 300 + 4 * computed * all * 8; };
     mpm::ImageReport report;

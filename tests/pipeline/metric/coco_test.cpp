@@ -1,4 +1,4 @@
-// Compares COCO's figures with those of COCO's code and of a second implementation; also damaged files.
+// Compares COCO's figures with those of COCO's code and of a second implementation, and reads damaged files.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -27,7 +27,7 @@ struct PlainCoco {
         return both == 0 ? 0 : both / (g.crowd ? own : own + g.box.width * g.box.height - both);
     }
 
-    /// Returns the results for a single precision-recall curve. `counted` is the number of objects to find.
+    /// Returns the results for a precision-recall curve. Sets `counted` to the number of objects to find.
     std::vector<Result> results(int64_t category, double low, double high, double threshold, size_t most,
                                 int& counted) const {
         std::vector<Result> all;

@@ -14,7 +14,7 @@ namespace mpm::test {
 
 using Pairs = std::vector<std::pair<int, int>>;
 
-/// Returns the pairs with positive scores whose sum is the largest.
+/// Assigns columns to rows. Returns the pairs with the largest sum of scores; all these scores are positive.
 inline Pairs bestPairs(int rows, int columns, const std::function<double(int, int)>& score) {
     Pairs best, now;
     double bestSum = 0;

@@ -1,4 +1,4 @@
-// Compares the figures of tracks with those of the published code and of a second implementation; also
+// Compares the figures of tracks with those of the published code and of a second implementation, and reads
 // damaged files.
 #include <gtest/gtest.h>
 

@@ -196,7 +196,7 @@ TEST(ObjectFollower, AClockThatIsSetChangesNoStay) {
         for (int i = 0; i < 10; ++i)
             all = is.step(street(), i);
         const TrackedObject car = *ofClass(all, 1), walker = *ofClass(all, 2);
-        is.steady = -set;  // the steady clock is not set
+        is.steady = -set;  // only the system clock is set
         for (int i = 10; i < 13; ++i)
             all = is.step(street(), i + set);
         ASSERT_NE(ofClass(all, 2), nullptr);
@@ -228,7 +228,7 @@ TEST(ObjectFollower, ImagesOfAnotherSizeShowTheSameObjects) {
     EXPECT_NEAR(ofClass(all, 2)->stays.at(""), 19.5, .01);
 }
 
-/// If there is only a frame a minute, a car that is gone must still leave after a few frames.
+/// If there is only a frame a minute, a car that is gone must still be removed after a few frames.
 TEST(ObjectFollower, WhatIsRarelyLookedAtLeavesAfterAFewFrames) {
     Follower is;
     for (int i = 0; i < 10; ++i)

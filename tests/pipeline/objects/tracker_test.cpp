@@ -120,7 +120,7 @@ TEST(ObjectTracker, AnObjectThatMovesIsGoneAfterAnHour) {
     const auto objects = tracker.update({}, 3600, kImage);
     ASSERT_EQ(objects.size(), 1U);
     EXPECT_EQ(objects[0].state, ObjectState::Left);
-    EXPECT_EQ(tracker.update({box(190, 50)}, 3601, kImage).size(), 0U);  // is too new to count
+    EXPECT_EQ(tracker.update({box(190, 50)}, 3601, kImage).size(), 0U);  // the object is too new to count
     EXPECT_GT(tracker.update({box(190, 50)}, 3602, kImage).at(0).id, objects[0].id);
 }
 
@@ -273,7 +273,7 @@ TEST(ObjectTracker, BadBoxesAndTimesDoNoHarm) {
     EXPECT_NO_THROW(tracker.update({}, 22, {}));
 }
 
-/// Follows the true boxes of a sequence, without the share `dropped` of them. Returns IDF1 of the tracks.
+/// Follows a sequence's true boxes without a random share `dropped`. Returns IDF1 of the tracks.
 double idf1(const pipeline::TrackFrames& truth, int last, double rate, double dropped,
             std::int64_t& switches) {
     ObjectTracker tracker;

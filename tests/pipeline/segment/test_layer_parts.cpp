@@ -36,8 +36,8 @@ test::EncoderOptions fourBlocks() {
     return o;
 }
 
-/// Returns a model like ViT-Adapter, with two segments and a decoder. `side` is added before and between the
-/// segments, and after the decoder. No segment uses "collected", which comes from the first segment.
+/// Returns a model like ViT-Adapter: two segments and a decoder. If `withSide`, "side" is added before each
+/// segment and after the decoder. No segment uses "collected", which comes from the first segment.
 OnnxModel adapterModel(bool withSide) {
     const EncoderCase whole = test::makeEncoder(fourBlocks());
     const std::vector<EncoderCase> segments = test::cutEncoder(whole, {2});

@@ -188,7 +188,7 @@ TEST(Network, WhatIsNoModelIsRefusedInOneLine) {
     }
 }
 
-/// Runs a forward that fails, and returns the message.
+/// Runs a forward pass that fails, and returns the message.
 std::string failureOf(Network& network, const std::vector<int>& sizes) {
     try {
         network.forward(cv::Mat(sizes, CV_32F, cv::Scalar(0)));

@@ -93,7 +93,7 @@ void StreamServer::feed(int connection) {
         sendAll(connection, m_file.data(), m_sent);
         shutdown(connection, SHUT_WR);
         while (recv(connection, request, sizeof request, 0) > 0) {
-        }  // a reset would discard what the client has not read yet
+        }  // waits, because a reset would discard bytes that the client has not read yet
         return;
     }
     if (!sendText(connection,

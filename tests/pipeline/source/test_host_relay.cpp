@@ -114,7 +114,7 @@ TEST(HostRelay, OpensATunnelToTheHost) {
     const Descriptor client = ask(relay, "CONNECT 127.0.0.1:" + server.port + " HTTP/1.1\r\n\r\n");
     EXPECT_EQ(until(client.get(), "\r\n\r\n").rfind("HTTP/1.1 200", 0), 0U);
     const Descriptor there = server.take();
-    const std::string bytes = "\x16\x03\r\n\r\nGET http://other/ HTTP/1.1\r\n\r\nend";  // is not parsed
+    const std::string bytes = "\x16\x03\r\n\r\nGET http://other/ HTTP/1.1\r\n\r\nend";  // must not be parsed
     say(client.get(), bytes);
     EXPECT_EQ(until(there.get(), "end"), bytes);
     say(there.get(), "answer");

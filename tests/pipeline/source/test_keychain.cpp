@@ -44,7 +44,7 @@ public:
     Keyring(const Keyring&) = delete;
     Keyring& operator=(const Keyring&) = delete;
 
-    /// Whether the keyring is on the bus. Secrets must not be read earlier: that would start a second
+    /// Returns whether the keyring is on the bus. Secrets must not be read earlier: that would start a second
     /// keyring, which is locked.
     static bool isThere() {
         GDBusConnection* bus = g_bus_get_sync(G_BUS_TYPE_SESSION, nullptr, nullptr);

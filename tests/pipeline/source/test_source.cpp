@@ -131,7 +131,7 @@ std::vector<char> bytesOf(const std::string& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Whether a source reads a file with these bytes as an image.
+/// Returns whether a source reads a file with these bytes as an image.
 bool isRead(const std::string& path, const std::vector<char>& bytes) {
     std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     const auto source = makeSource(path);
@@ -184,7 +184,7 @@ TEST(ImageFiles, TheEndOfAPreviewIsNotTheImagesEnd) {
 }
 
 /// Returns the message of a source that the user may not read. Root may read everything, so if root runs the
-/// test, it temporarily becomes another user.
+/// test, the test temporarily becomes another user.
 std::string toldAbout(const std::string& text) {
     const uid_t user = geteuid();
     if (user == 0 && seteuid(65534) != 0) return "cannot step down";

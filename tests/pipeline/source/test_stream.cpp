@@ -76,8 +76,8 @@ TEST(Stream, AStallIsSeenAndTheConnectionRenewed) {
     expectNoPassword(reader);
 }
 
-// A clip that a server sends has an end, and no frame is skipped. If the connection ends early, the clip is
-// damaged.
+// A clip that a server sends has an end, and the reader skips no frame. If the connection ends early, the
+// clip is damaged.
 TEST(Stream, AClipThatBreaksOffIsDamaged) {
     const test::TempFolder folder;
     const std::string path = folder / "clip.avi";

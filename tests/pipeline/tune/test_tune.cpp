@@ -140,7 +140,7 @@ TEST(Candidates, ToMeMergesAsMuchInAllAtAnyDepth) {
     }
 }
 
-/// Simulates times and agreements: each forward advances a clock.
+/// Simulates times and agreements: each run of a method advances a clock.
 class Planted {
 public:
     struct Value {
@@ -176,8 +176,8 @@ public:
 
     std::vector<Method> methods;
     int trials = 0;
-    double firstFull = 1;  ///< factor of the time of an image's first full run
-    double slower = 0;     ///< by how much the machine becomes slower in a second
+    double firstFull = 1;  ///< factor for the time of an image's first run with all tokens
+    double slower = 0;     ///< share by which runs become slower with each second
 
 private:
     double pass(double ms) {

@@ -187,7 +187,7 @@ __global__ void productKernel(const T* a, const T* b, float* sums, bool turned) 
     } else {
         loadMatrices(ofB, shared + 256 + at);
     }
-    // ofB has four 8x8 matrices: rows 0-7 and rows 8-15 of columns 0-7 of b, then those of columns 8-15.
+    // ofB has four 8x8 matrices: rows 0-7 and 8-15 of columns 0-7 of b, then the same rows of columns 8-15.
     float sum[2][4] = {};
     multiplyAdd<T>(sum[0], ofA, ofB[0], turned ? ofB[1] : ofB[2]);
     multiplyAdd<T>(sum[1], ofA, turned ? ofB[2] : ofB[1], ofB[3]);

@@ -32,8 +32,8 @@ std::map<std::string, Refusal>& refusals() {
 
 }  // namespace
 
-// Places the end of the memory (rounded up to 16 bytes) at the end of a page, so that an access beyond it
-// fails.
+// Places the end of the memory (rounded up to 16 bytes) at the end of a page, so that an access beyond the
+// end fails.
 void* takeMemory(size_t bytes) {
     const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE)), whole = (bytes + 15) / 16 * 16;
     const size_t inner = (whole + page - 1) / page * page, pageBytes = inner + 2 * page;

@@ -10,7 +10,7 @@ namespace emulated {
 void* takeMemory(size_t bytes);
 /// Frees device memory. Returns false if no allocation begins at `memory`.
 bool giveMemory(void* memory);
-/// Whether [address, address + bytes) is inside a single allocation.
+/// Returns whether [address, address + bytes) is inside a single allocation.
 bool isOnDevice(const void* address, size_t bytes);
 
 /// Counts a call of a function of the runtime. Returns true if mpm_emulated_refuse() chose it to fail.

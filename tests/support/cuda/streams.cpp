@@ -38,7 +38,7 @@ struct CUstream_st {
 
 struct CUevent_st {
     std::shared_ptr<CUstream_st> stream;
-    std::uint64_t number = 0;  ///< number of the work in the stream that records the event
+    std::uint64_t number = 0;  ///< number, within the stream, of the work that records the event
     Clock::time_point time;
 };
 

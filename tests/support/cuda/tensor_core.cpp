@@ -1,5 +1,5 @@
-// The instructions that mpm_layer/cuda/kernels/tensor_core.cuh uses, as the documentation of PTX describes
-// them.
+// Emulates the instructions that mpm_layer/cuda/kernels/tensor_core.cuh uses, as PTX's documentation
+// describes them.
 #include "mpm_layer/cuda/kernels/tensor_core.cuh"
 
 #include <cmath>
@@ -38,7 +38,7 @@ struct Load {
     std::uint32_t to[4];
 };
 
-// Lane l gets elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4 of each matrix; of column l / 4 if `turned`.
+// Lane l gets elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4 of each matrix; if `turned`, of column l / 4.
 void loadTogether(Lane* lanes, bool turned) {
     Load loads[kWarp];
     for (int l = 0; l < kWarp; ++l)

@@ -227,7 +227,7 @@ void Multiprocessor::checkShared(const void* address, size_t bytes) {
         fail("uses an address that is not a multiple of 16", "");
 }
 
-/// Called when no thread can run: opens the barrier, or returns why it cannot.
+/// Called when no thread can run. Opens the barrier, or returns why the barrier cannot open.
 std::string Multiprocessor::release() {
     int waiting = 0, done = 0;
     for (int i = 0; i < m_threads; ++i) {

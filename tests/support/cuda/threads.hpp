@@ -45,8 +45,8 @@ struct PendingCopies {
     int groups = 0;  ///< number of groups committed so far
 };
 PendingCopies& copiesOfThread();
-/// Whether asynchronous copies of this block are done at once; if not, when the thread waits for them. On a
-/// GPU, both may happen.
+/// Returns whether asynchronous copies of this block are done at once; otherwise, they are done when the
+/// thread waits for them. On a GPU, both may happen.
 bool copiesEarly();
 
 /// Dynamic shared memory of the block. A page without access follows it.

@@ -1,5 +1,5 @@
-// Deformable attention and masked softmax in the forms of exporters: they must be recognised, with the same
-// results. Similar graphs that compute other values must stay.
+// The converter must recognise deformable attention and masked softmax in the forms of exporters, with the
+// same results. Similar graphs that compute other values must stay.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -57,7 +57,7 @@ void expectEqual(const Graph& before, const Graph& after, const List<Tensor>& in
         ASSERT_NEAR(a.at(k), b.at(k), 1e-5 * largest) << k;
 }
 
-// Differences from the usual export.
+// The differences of an export from the usual export.
 struct Spelling {
     bool slices = false;  ///< slices and permutations instead of split and flatten
     int64_t alignCorners = 0;
@@ -303,7 +303,7 @@ int guarded(Builder& b, int hidden, Guard guard) {
             return b.node("Not", {b.node("Or", {b.node("Not", {hidden}), full})});
         case Guard::ShownWhere:
             return b.node("Not", {b.node("Where", {full, truth(true), b.node("Not", {hidden})})});
-        case Guard::Misplaced: {  // rows of the next query
+        case Guard::Misplaced: {  // unmasks rows of the next query
             const int first = b.node("Slice", {full, b.ints({0}), b.ints({1}), b.ints({1})}),
                       rest = b.node("Slice", {full, b.ints({1}), b.ints({5}), b.ints({1})});
             return b.node("And", {hidden, b.node("Not", {b.along("Concat", {rest, first}, 1)})});
@@ -313,7 +313,7 @@ int guarded(Builder& b, int hidden, Guard guard) {
     }
 }
 
-// Masks [2, 5, 3, 4] for 3 heads: keys whose sigmoid is below the threshold are masked.
+// Returns a softmax with masks [2, 5, 3, 4] for 3 heads. Keys with a sigmoid below the threshold are masked.
 Graph maskedExport(Guard guard, bool fills, float threshold = 0.5f) {
     Builder b;
     const int masks = b.input("masks", {2, 5, 3, 4}), scores = b.input("scores", {6, 5, 12});

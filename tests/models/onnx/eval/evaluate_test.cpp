@@ -131,8 +131,8 @@ TEST(Evaluates, ErrorFunctionGeluAndSigmoid) {
     }
 }
 
-// Compares with plain loops. Groups have few or many outputs, and windows lie partly or wholly in the
-// padding.
+// Compares convolutions with plain loops. Groups have few or many outputs, and windows lie partly or
+// completely in the padding.
 TEST(Evaluates, ConvolutionsOfAnyGroup) {
     const int64_t height = 7, width = 9, channels = 2;
     for (const auto& [groups, each, kernel, stride, dilation, padding] :
@@ -219,8 +219,8 @@ TEST(Evaluates, EinsumOfAnyLetters) {
     }
 }
 
-// A letter must have the same extent in both operands, and occur once in an operand. Otherwise the sum would
-// read beyond the operands.
+// A letter must have the same extent in both operands, and occur only once in each operand. Otherwise the sum
+// would read beyond the operands.
 TEST(Evaluates, EinsumRejectsLettersThatDoNotFit) {
     const auto evaluated = [](const std::string& equation, const Shape& a, const Shape& b) {
         GraphBuilder g(17);

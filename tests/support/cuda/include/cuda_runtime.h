@@ -108,7 +108,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 namespace emulated {
 
 cudaError_t allowSharedBytes(const void* kernel, int bytes);
-/// Queues a kernel. `thread` runs it for a single thread of the grid.
+/// Queues a kernel. `thread` runs the kernel for a single thread of the grid.
 cudaError_t queueLaunch(const cudaLaunchConfig_t& config, const void* kernel, std::function<void()> thread);
 
 /// Exchanges a 64-bit value between the lanes of a warp. `operation` must be the same in all lanes.

@@ -1,4 +1,4 @@
-// The imitation has LayerFactory in dnn.hpp.
+// The imitation declares LayerFactory in dnn.hpp.
 #pragma once
 
 #include <opencv2/dnn.hpp>
