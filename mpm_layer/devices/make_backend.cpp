@@ -6,8 +6,7 @@
 namespace mpm {
 namespace {
 
-// The backend for Auto: GPU `index` if it is usable, else the CPU. Only Device::Cuda throws if the GPU is not
-// usable.
+// Returns the backend for Device::Auto: GPU `index` if it is usable, else the CPU.
 std::shared_ptr<const Backend> bestBackend(int index) {
     try {
         return cudaBackend(index);

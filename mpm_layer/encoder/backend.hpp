@@ -1,5 +1,5 @@
-// The interface between the encoder and a device. Sizes: B images, each of E special rows, N image tokens and
-// T trailing rows; a row has D values.
+// The interface between the encoder and a device. A batch has B images. An image has E special rows, N image
+// tokens and T trailing rows. A row has D values.
 #pragma once
 
 #include <functional>
@@ -25,6 +25,7 @@ public:
     virtual std::vector<std::string> keptInF32() const { return {}; }
 };
 
+/// Imposed maps (Encoder::setMaps) replace the maps of the reducer.
 struct StageRequest {
     const Reducer* reducer = nullptr;                ///< decides which tokens merge, unless maps are imposed
     const std::vector<MergeMap>* imposed = nullptr;  ///< a map for each image, or a single map for all
@@ -41,8 +42,8 @@ class Session {
 public:
     virtual ~Session() = default;
     virtual void reduce(const StageRequest& request) = 0;
-    virtual void attend(int block) = 0;  ///< x += attention; `block` counts from 0 in this encoder
-    virtual void runMlp(int block) = 0;  ///< x += MLP; does nothing if attend() ran the MLP too
+    virtual void attend(int block) = 0;  ///< adds attention to the rows; block 0 is the encoder's first block
+    virtual void runMlp(int block) = 0;  ///< adds the MLP to the rows, unless attend() has done so
     /// Outputs the restored tokens [B, E+N+T, D], with image tokens in raster order. The caller must not move
     /// or release `output` before finish(), because finish() may write to `output`.
     virtual void emit(bool norm, cv::Mat& output) = 0;
@@ -50,7 +51,7 @@ public:
     /// before the functions below.
     virtual void finish() = 0;
 
-    virtual std::vector<ImageReport> takeReport() = 0;  ///< without ImageReport::tokens: the caller adds them
+    virtual std::vector<ImageReport> takeReport() = 0;  ///< the caller must set ImageReport::tokens
     virtual double mergeMs() const = 0;
     virtual double restoreMs() const = 0;
 };
@@ -62,11 +63,11 @@ struct SessionInput {
     /// packed rows of an image are in the order of the cluster ids.
     std::vector<MergeMap> maps;
     const Reducer* reducer = nullptr;  ///< null if no token merges
-    /// For each block: whether a stage compares the keys of this block. If empty, no stage compares keys.
+    /// An entry for each block: true if a stage compares the block's keys. Empty if no stage compares keys.
     std::vector<bool> keepsKeys;
-    bool batchIndependent = false;  ///< the bits of an image must not depend on the other images
-    /// If true, `tokens` and the outputs of emit() are headers of memory on the device, and work that was
-    /// queued in `stream` earlier writes the tokens.
+    bool batchIndependent = false;  ///< true: the bits of an image's result do not depend on other images
+    /// If true, `tokens` and the output of emit() are headers of memory on the device. Work that is already
+    /// queued in `stream` writes the tokens.
     bool onDevice = false;
     void* stream = nullptr;
 };
@@ -86,7 +87,7 @@ struct RememberedImage {
     const FramePlan* plan = nullptr;
 };
 
-/// Gets the map of each image. Returns, for each image, the address to which Backend::merge() writes the
+/// Receives the map of each image. Returns, for each image, the address to which Backend::merge() writes the
 /// merged rows: map.clusters rows of D values, without special rows.
 using PlaceMerged = std::function<std::vector<float*>(const std::vector<MergeMap>&)>;
 
@@ -108,7 +109,7 @@ public:
     virtual std::shared_ptr<StreamMemory> remember(const EncoderConfig& config,
                                                    std::shared_ptr<const PackedEncoder> weights,
                                                    int rows) const = 0;
-    /// Begins a forward of the rows in each image's plan. emit() also outputs the rows in memory.
+    /// Begins a forward of the rows in each image's plan. emit() also outputs the other rows, from memory.
     virtual std::unique_ptr<Session> beginReuse(const EncoderConfig& config,
                                                 std::shared_ptr<const PackedEncoder> weights,
                                                 const SessionInput& input,
@@ -117,7 +118,7 @@ public:
     /// Merges mutual pairs of each image. `tokens`: f32 [B, special+N, D], continuous.
     virtual void merge(const cv::Mat& tokens, int special, const PlaceMerged& place) const = 0;
     /// Restores rows, special rows included: `merged` [B, special+M, D] to `out` [B, special+N, D], both
-    /// continuous. Each map must have N ids of 0..M-1.
+    /// continuous. Each map must have N ids in 0..M-1.
     virtual void restore(const cv::Mat& merged, const std::vector<MergeMap>& maps, int special,
                          cv::Mat& out) const = 0;
 };

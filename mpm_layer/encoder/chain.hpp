@@ -1,6 +1,6 @@
 // If a network has other nodes between the blocks of an encoder, each group of consecutive blocks is a
-// separate MpmEncoder, called a segment. The segments form a chain. They share an EncoderControl, so they
-// have a common schedule and report.
+// separate MpmEncoder, called a segment. The segments form a chain. All segments of a chain share an
+// EncoderControl, which has the schedule and the report.
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ class Segments {
 public:
     explicit Segments(const EncoderConfig& first);
 
-    /// Whether `next`, which has the name of this chain, belongs to this chain. If the blocks of `next` do
-    /// not continue this chain, `next` belongs to a chain of the same name in another network.
+    /// Returns whether `next` continues this chain. If `next` has the chain's name but does not continue the
+    /// chain, `next` belongs to another network.
     bool takes(const EncoderConfig& next) const;
     void add(const EncoderConfig& next);
 
@@ -44,12 +44,12 @@ private:
     bool m_sameWindows = true;
 };
 
-/// Renumbers the clusters of every stage in the order of their representatives. During the forward, clusters
-/// of ALGM and of imposed maps are numbered in the order of their rows instead.
+/// Renumbers the clusters of every stage in the order of their representatives. During the forward, ALGM and
+/// imposed maps number clusters in the order of their rows.
 void numberByRepresentative(ImageReport& image);
 
 /// Adds a segment's report to the report of the earlier segments. The segment's input map becomes a stage
-/// only if it differs from the earlier segments' composed map.
+/// only if this map differs from the composed map of the earlier segments.
 void extendReport(Report& whole, const EncoderConfig& segment, Report part);
 
 }  // namespace mpm

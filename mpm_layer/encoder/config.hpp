@@ -37,7 +37,7 @@ struct EncoderConfig {
     /// With precision i8, the first block whose layers run in plain int8 (one byte for each weight). If the
     /// value is not 0, the layer `proj` does not run in plain int8 in any block.
     int int8From = 0;
-    bool merges = true;  ///< false: the encoder of a decoder
+    bool merges = true;  ///< false: a decoder's encoder, which never merges
     cv::Size grid;
     cv::Size window;                ///< in tokens; empty: attention and merging run over the whole image
     bool padding = false;           ///< windows at the edge of the grid are filled up with rows of zeros
@@ -49,33 +49,33 @@ struct EncoderConfig {
 
     int lastBlock() const { return firstBlock + blocks - 1; }
     bool windowed() const { return !window.empty(); }
-    /// Whether reports and imposed maps number clusters in the order of the representatives. If not, they
-    /// number clusters in the order of the rows.
+    /// Returns whether reports and imposed maps number clusters in the order of the representatives. If not,
+    /// clusters are numbered in the order of the rows.
     bool numbersByRepresentative() const { return takesMap || chainBlocks > 0 || windowed(); }
     int windows() const;  ///< number of windows of an image; 1 without windows
-    /// Number of rows in front of the image tokens: the special tokens of all windows.
+    /// Returns the number of rows in front of the image tokens: the special tokens of all windows.
     int specialRows() const;
-    /// Whether all rows of an image attend to each other in this block.
+    /// Returns whether all rows of an image attend to each other in this block.
     bool isGlobal(int block) const;
     int outputs() const { return static_cast<int>(taps.size()) + (mapOutput ? 1 : 0); }
-    /// Whether the encoder is a segment of a chain, but not the first. Clusters then keep the previous
-    /// segment's numbers.
+    /// Returns whether the encoder is a segment of a chain, but not the first segment. Such an encoder keeps
+    /// the cluster numbers of the previous segment.
     bool continues() const { return chainBlocks > 0 && firstBlock > 0; }
     int blocksOfChain() const { return chainBlocks > 0 ? chainBlocks : blocks; }
-    /// Returns the configuration of the whole chain as a single encoder. Schedules name blocks of the whole
-    /// chain.
+    /// Returns the configuration of the whole chain as a single encoder. Schedules use the block numbers of
+    /// the chain.
     EncoderConfig ofChain() const;
 };
 
-/// Throws if blocks are not in the encoder or do not strictly increase. `origin`: the schedule's source, for
-/// the message.
+/// Throws if blocks are not in the encoder or do not strictly increase. The message names `origin`,
+/// the source of the schedule.
 void checkSchedule(const std::vector<int>& schedule, const EncoderConfig& config,
                    const std::string& origin = "");
 void checkConfig(const EncoderConfig& config);
 
 kernels::Activation activationFrom(const std::string& name);
 
-/// Constant inputs of the operator by their names ("3.qkv.weight").
+/// The constant inputs of the operator, by name (such as "3.qkv.weight").
 class NamedWeights {
 public:
     void add(const std::string& name, const cv::Mat& value);
@@ -84,7 +84,7 @@ public:
     /// Returns a vector of `size` floats; empty if the name is absent.
     std::vector<float> vector(const std::string& name, int size) const;
     std::vector<float> requiredVector(const std::string& name, int size) const;
-    /// Returns a matrix; throws if it is absent or has another shape. `columns`: 0 accepts any number.
+    /// Returns a matrix. Throws if it is absent or has another shape. `columns` may be 0 for any number.
     cv::Mat matrix(const std::string& name, int rows, int columns) const;
     /// Returns the weight without a check of its shape; throws if the weight is absent.
     const cv::Mat& raw(const std::string& name) const;

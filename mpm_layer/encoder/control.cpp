@@ -27,8 +27,8 @@ cv::Mat ownCopy(const cv::Mat& map) {
     return map.empty() ? map : map.clone();
 }
 
-// Reads an environment variable, if it is set and `value` is absent. Error messages contain the variable's
-// name.
+// Reads an environment variable into `value` if the variable is set and `value` is absent. Error messages
+// name the variable.
 template <class Value, class Parse>
 bool readVariable(const char* name, std::optional<Value>& value, const Parse& parse) {
     const std::string text = environment(name), own = "mpm: ";

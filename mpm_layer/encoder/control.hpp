@@ -29,14 +29,14 @@ struct Settings {
     int deviceIndex = 0;
     std::optional<Precision> precision;
     std::optional<bool> batchIndependent;
-    std::optional<std::optional<Reuse>> reuse;  ///< set to std::nullopt: reuse is off
+    std::optional<std::optional<Reuse>> reuse;  ///< an inner std::nullopt: reuse is off
     std::optional<std::string> reuseText;       ///< options that are not in the text come from the model file
     std::vector<int> streams;                   ///< stream of each image; empty: the image's index
     std::map<int, std::vector<MergeMap>> imposed;
 
     void fallBackTo(const Settings& lower);
-    /// Fills absent entries from the environment. Reads the environment at each call, because the program may
-    /// change it. If an entry is set, its variable is ignored, even if the variable is invalid.
+    /// Fills absent entries from the environment. Reads the variables at each call, because the program may
+    /// change them. If an entry is set, its variable is ignored, even if the variable is invalid.
     void fallBackToEnvironment(bool withSchedule, const Reuse& reuseOfFile);
     void scheduleFromEnvironment();
     void methodFromEnvironment();
@@ -45,7 +45,7 @@ struct Settings {
 
 /// Returns the settings that were made through the C interface.
 Settings processSettings();
-/// Whether the C interface or the environment names a device, even an unusable device.
+/// Returns whether the C interface or the environment names a device, even if the device is not usable.
 bool processNamesDevice();
 void changeProcessSettings(const std::function<void(Settings&)>& change);
 
@@ -63,7 +63,7 @@ class EncoderControl {
 public:
     explicit EncoderControl(const EncoderConfig& segment);
 
-    /// Returns the configuration of the whole chain, but with schedule and taps of its first segment.
+    /// Returns the configuration of the whole chain, but with schedule and taps of the first segment.
     const EncoderConfig& config() const { return m_config; }
     /// Returns false, and does not add the segment, if the segment belongs to another chain.
     bool addSegment(const EncoderConfig& segment);
@@ -83,9 +83,9 @@ public:
     void setReuseOfFile(const Reuse& reuse) { write(m_reuseOfFile, reuse); }
     /// Returns the settings of the handle.
     Settings own() const { return read(m_own); }
-    /// Returns the settings of the next forward. Each entry is from the first source that sets it: the
-    /// handle, the C interface, the environment, the model. A decoder has no handle, so it takes device and
-    /// precision from the handle of `backbone` if `backbone` is not null.
+    /// Returns the settings of the next forward. Each entry comes from the first source that sets the entry,
+    /// in this order: handle, C interface, environment, model file. A decoder has no handle, so its device
+    /// and precision come from the handle of `backbone`, unless `backbone` is null.
     Settings effective(const EncoderControl* backbone = nullptr) const;
     std::vector<int> schedule() const;  ///< the schedule of effective(); reads no other settings
     std::string method() const;         ///< the method of effective(); reads no other settings
@@ -94,15 +94,15 @@ public:
     void setRunner(std::weak_ptr<EncoderRunner> runner) { write(m_runner, std::move(runner)); }
     std::shared_ptr<EncoderRunner> runner() const { return read(m_runner).lock(); }
 
-    /// Replaces the report, or extends it if `segment` continues a chain. Calls the listener with each report
-    /// of a backbone, in the thread of the forward.
+    /// Replaces the report, or extends the report if `segment` continues a chain. If the encoder is a
+    /// backbone's, calls the listener in the thread of the forward.
     void setReport(const EncoderConfig& segment, Report report);
     void setListener(std::function<void(const Report&)> listener) { m_listener = std::move(listener); }
     Report report() const;
     void keepOutput(bool keep);
     void setOutput(const cv::Mat& tokens);  ///< the output of a segment; later segments overwrite it
     cv::Mat output() const { return read(m_output); }
-    /// Notes, for the report, whether a layer after the encoder runs in f32 although the encoder is in int8.
+    /// Notes in the report whether a layer after the encoder runs in f32 although the encoder runs in int8.
     void noteF32(const std::string& layer, bool stays);
 
 private:

@@ -47,7 +47,7 @@ public:
 
     const Reducer* reducer() const { return m_reducer.get(); }
 
-    /// Returns for each block of the encoder whether a stage compares the keys that attention computes. A
+    /// Returns, for each block of the encoder, whether a stage compares the keys of the block's attention. A
     /// stage before a block compares the keys of the previous block, or keys from a separate product.
     std::vector<bool> comparedKeys(const EncoderConfig& config) const {
         std::vector<bool> compared(config.blocks, false);
@@ -182,7 +182,7 @@ struct Groups {
     std::vector<int> merged, whole, remembered;
 };
 
-// Groups the images. If a frame is idle, copies the outputs from memory; the image is then in no group.
+// Groups the images. An image whose frame is idle is in no group: its outputs are copied from memory.
 Groups groupsOf(const ReusePlan& plan, std::vector<cv::Mat>& outputs) {
     Groups groups;
     for (int i = 0; i < static_cast<int>(plan.frames.size()); ++i) {

@@ -1,4 +1,4 @@
-// The forward of a batch through the blocks of an encoder.
+// Runs a batch through the blocks of an encoder.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ namespace mpm {
 std::vector<ImageReport> runPlain(const EncoderForward& forward, const Settings& settings, bool merging,
                                   std::vector<cv::Mat>& outputs, Times& times);
 
-/// Runs a batch with reuse: computes the rows in `plan`. Uses `outputs` and `times` like runPlain().
+/// Runs a batch with reuse: computes the rows in `plan`. `outputs` and `times` are as in runPlain().
 std::vector<ImageReport> runPlanned(const EncoderForward& forward, const Settings& settings,
                                     const ReusePlan& plan, std::vector<cv::Mat>& outputs, Times& times);
 

@@ -53,8 +53,8 @@ void Encoder::setDevice(Device device, int index) {
 
 void Encoder::setPrecision(Precision precision) {
     const Settings own = control().own();
-    // If the C interface or the environment names a device, setDevice() may still override it, so only the
-    // forward can check the precision.
+    // If the C interface or the environment names a device, setDevice() may still override this device, so
+    // only the forward can check the precision.
     if (own.device || !processNamesDevice())
         makeBackend(deviceFor(control().config(), own.device.value_or(Device::Auto)), own.deviceIndex)
             ->resolve(precision);

@@ -47,7 +47,7 @@ void NetworkState::note(NetworkLayer& layer) {
 }
 
 bool NetworkState::together(const NetworkLayer& a, const NetworkLayer& b) const {
-    const bool known = engineOf(a) || engineOf(b);  // only OpenCV 5's new engine sets pointers
+    const bool known = engineOf(a) || engineOf(b);  // only OpenCV 5's new engine sets the pointer
     return known ? engineOf(a) == engineOf(b) : a.allocation == b.allocation;
 }
 

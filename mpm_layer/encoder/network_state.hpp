@@ -1,7 +1,7 @@
 // The state that the layers of a network share. OpenCV does not tell a layer to which network the layer
-// belongs. So this code assumes that layers that a thread creates one after another belong to the same
-// network. When OpenCV allocates a layer, before the first forward, the layer's network becomes certain.
-// Until then, the layer does not follow the decisions of other layers, which is slower but never wrong.
+// belongs. So this code assumes that all layers that a thread creates in sequence belong to the same network.
+// When OpenCV allocates a layer, before the first forward, the layer's network becomes certain. Until then,
+// the layer does not follow the decisions of other layers. Not following is slower, but never wrong.
 #pragma once
 
 #include <list>
@@ -21,8 +21,8 @@ namespace mpm {
 
 class EncoderControl;
 
-/// The decisions of an encoder that leads: the rows that a forward computes again. Later encoders follow
-/// these decisions.
+/// The decisions of a leading encoder (NetworkLayer::leads): the rows that a forward computes again. Later
+/// encoders follow these decisions.
 struct LeadFrame {
     std::vector<int> streams;      ///< the stream of each image
     std::vector<FramePlan> plans;  ///< the plan of each image
@@ -32,14 +32,14 @@ struct NetworkLayer {
     std::string name;                     ///< empty if unknown
     unsigned number = 0;                  ///< in the order of creation
     const void* const* engine = nullptr;  ///< address of a pointer to the network in OpenCV 5's new engine
-    unsigned allocation = 0;  ///< in other engines, number of the network's allocation, from 1; 0: none yet
+    unsigned allocation = 0;  ///< other engines: number of the network's allocation, from 1; 0: none yet
     std::weak_ptr<EncoderControl> control;   ///< empty if the layer is no encoder
     bool merges = false;                     ///< whether this is an encoder of a backbone
-    bool leads = false;                      ///< whether this is the first segment of a chain
+    bool leads = false;                      ///< whether this is a backbone's first encoder
     bool selects = false;                    ///< whether this layer selects positions by score
     std::shared_ptr<const LeadFrame> frame;  ///< the last frame that this encoder led or followed
     const void* watched = nullptr;           ///< with reuse, address of the last forward's tokens; else null
-    int blocksFollowing = 0;                 ///< this encoder's blocks if it follows another encoder, else 0
+    int blocksFollowing = 0;                 ///< number of blocks if this encoder follows another, else 0
 };
 
 class NetworkState {
@@ -49,7 +49,7 @@ public:
     explicit NetworkState(bool marked) : m_marked(marked) {}
 
     /// Returns the state for a layer that the calling thread creates now. Between beginReading() and
-    /// endReading(), this is the state of the network that is being read. Otherwise, it is the state of the
+    /// endReading(), returns the state of the network that is being read. Otherwise, returns the state of the
     /// layers that the thread created before, or a new state if any of these layers has run.
     static std::shared_ptr<NetworkState> ofNextLayer();
     static void beginReading();
@@ -63,7 +63,7 @@ private:
     bool together(const NetworkLayer& a, const NetworkLayer& b) const;
     bool certain(const NetworkLayer& layer) const;
     void allocate(NetworkLayer& layer);
-    /// Finds the encoder that leads a layer; null if there is none or the network is not certain.
+    /// Returns the encoder that `layer` follows; null if there is none, or if the network is not certain.
     NetworkLayer* leaderOf(const NetworkLayer& layer);
 
     mutable std::mutex m_guard;
@@ -113,8 +113,8 @@ public:
     /// times as large as others, so a lower precision would change scores and move boxes.
     Precision precisionOfHead() const;
     /// Returns the precision of a linear layer whose rows are positions in an image: f32 if a layer of the
-    /// network selects positions; bf16 if the backbone runs in bf16, or in int8 on a processor with bf16;
-    /// else f32.
+    /// network selects positions, else the backbone's precision. Replaces int8 by bf16 if the processor has
+    /// bf16, else by f32.
     Precision precisionOfRows() const;
     /// Notes, in the report of the backbone before the layer, whether the layer runs in f32 although the
     /// backbone runs in int8.
@@ -122,18 +122,18 @@ public:
     bool selects() const;  ///< whether a layer of the network selects positions by score
     void select();         ///< notes that this layer selects positions by score
 
-    /// Begins a forward of an encoder that leads. `tokens`: the address of its tokens; null without reuse.
+    /// Begins a forward of a leading encoder. `tokens`: the address of its tokens; null without reuse.
     void beginLead(const void* tokens);
     void lead(std::shared_ptr<const LeadFrame> frame);
     /// Returns the number of blocks of all encoders that follow this encoder.
     int blocksBehind() const;
-    /// Returns the decisions that an encoder of `blocks` blocks follows in this forward; null if none.
+    /// Returns the decisions that this encoder, of `blocks` blocks, follows in this forward; null if none.
     std::shared_ptr<const LeadFrame> follow(int blocks);
 
-    /// Whether an encoder of the network ran with reuse in its last forward.
+    /// Returns whether an encoder of the network ran with reuse in its last forward.
     bool reuses() const;
-    /// Whether an encoder of the network ran with reuse in its last forward and read its tokens from this
-    /// address.
+    /// Returns whether an encoder of the network ran with reuse in its last forward and read its tokens from
+    /// the address `tokens`.
     bool watches(const void* tokens) const;
 
 private:

@@ -27,7 +27,7 @@ struct ReuseStream {
     StreamWatcher watcher;
     StreamFollower follower;
     std::shared_ptr<StreamMemory> memory;
-    std::shared_ptr<const PackedEncoder> weights;  ///< the weights that computed the memory
+    std::shared_ptr<const PackedEncoder> weights;  ///< the weights of the forward that filled `memory`
     int rows = 0;
     std::vector<float> keyBias;
 };
@@ -45,7 +45,7 @@ public:
     /// are too many images, or more or fewer ids than images.
     static std::vector<int> idsOf(std::vector<int> ids, int images);
 
-    /// Decides which rows are computed, for this encoder and for the later encoders, which have
+    /// Decides which rows this encoder and the later encoders compute. The later encoders have
     /// `blocksBehind` blocks in total.
     ReusePlan lead(const EncoderForward& forward, const Reuse& reuse, std::vector<int> ids, int blocksBehind);
     /// Makes a plan that follows the decisions of another encoder.

@@ -193,8 +193,8 @@ EncoderRunner::Plan EncoderRunner::planLeading(const EncoderForward& forward, co
     return plan;
 }
 
-// Plans a forward for which an earlier encoder has already decided which rows are computed. Images that run
-// with memory never merge, so a map that merges such an image is from outside the chain, and is rejected.
+// Plans a forward for which an earlier encoder has already decided which rows are computed. An image that
+// runs with memory never merges. Rejects a map that merges such an image: the map is from outside the chain.
 EncoderRunner::Plan EncoderRunner::planFollowing(const EncoderForward& forward) {
     const SessionInput& input = forward.input;
     const std::shared_ptr<const LeadFrame> frame = m_place ? m_place->follow(m_config.blocks) : nullptr;

@@ -21,18 +21,18 @@ public:
                   std::shared_ptr<NetworkPlace> place = nullptr)
         : m_control(std::move(control)), m_config(std::move(segment)), m_place(std::move(place)) {}
 
-    /// Sets the operator's constants. The next forward packs them. Later forwards pack them again only if the
-    /// device or the precision changes.
+    /// Sets the operator's constants. The next forward packs the weights. Later forwards pack the weights
+    /// again only if the device or the precision changes.
     void setWeights(NamedWeights weights);
     bool hasWeights() const { return m_hasWeights; }
 
-    /// Runs tokens [B, E+N+T, D] (sizes as in backend.hpp). The caller must allocate an output of this shape
+    /// Runs tokens [B, E+N+T, D] (sizes: backend.hpp). The caller must allocate an output of the same shape
     /// for each tap. Sets or extends the control's report. Returns the composed map of each image, with
     /// clusters in the order of their rows, so that the next segment continues with the same rows.
     std::vector<cv::Mat> run(const SessionInput& input, std::vector<cv::Mat>& outputs);
     void run(const cv::Mat& tokens, const cv::Mat& keyBias, std::vector<cv::Mat>& outputs);
-    /// Runs tokens [images, rows, dim] in memory of the GPU that the settings name. There must be an output
-    /// of the same shape for each tap.
+    /// Runs tokens [images, rows, dim] that are in the memory of the GPU that the settings name. Each tap
+    /// needs an output of the same shape.
     void runOnDevice(const float* tokens, int images, int rows, const std::vector<float*>& outputs,
                      void* stream);
 
@@ -70,8 +70,8 @@ private:
                                      std::vector<cv::Mat>& outputs, Times& times) const;
     std::vector<cv::Mat> report(std::vector<ImageReport> images, const Times& times);
 
-    /// Whether an earlier encoder decides the rows to compute again, as for a decoder or a later segment of a
-    /// chain.
+    /// Returns whether an earlier encoder decides which rows are computed again: true for a decoder, and for
+    /// a later segment of a chain.
     bool follows() const { return !m_config.merges || m_config.continues(); }
 
     std::shared_ptr<EncoderControl> m_control;

@@ -1,4 +1,4 @@
-// Reads the dimensions of an encoder from its weights, and checks them against each other, for all devices.
+// Reads the dimensions of an encoder from its weights, and checks the weights against each other.
 #pragma once
 
 #include <string>
@@ -27,9 +27,9 @@ RotaryShape rotaryShape(const NamedWeights& weights, const std::string& prefix, 
 
 /// Throws if there are rotary tables (`positions` > 0) and they do not have a row for each image token.
 void checkRotary(int positions, int imageTokens);
-/// Returns true if a block's rotary tables have a row for each place of a window; false if they have a row
-/// for each token of the image, or if there are no tables. Throws if the tables have another number of rows,
-/// or if they have a row for each token of the image although the block's windows have padding.
+/// Returns true if a block's rotary tables have a row for each place of a window. Returns false if the tables
+/// have a row for each token of the image, or if there are no tables. Throws if the tables have another
+/// number of rows, or have a row for each token of the image although the block's windows have padding.
 bool rotatesByWindow(const EncoderConfig& config, int block, int positions, int imageTokens);
 
 }  // namespace mpm

@@ -7,7 +7,7 @@
 
 namespace mpm {
 
-/// Packs weights by `backend.pack`, or returns an earlier packed copy of equal weights that is still in use.
+/// Packs weights with backend.pack(), or returns a packed copy of equal weights that is still in use.
 std::shared_ptr<const PackedEncoder> packShared(const Backend& backend, int deviceIndex,
                                                 const EncoderConfig& config, const NamedWeights& weights,
                                                 Precision precision);

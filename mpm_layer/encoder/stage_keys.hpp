@@ -13,12 +13,12 @@ namespace mpm {
 
 class StageKeys {
 public:
-    /// @param block the number in the names of the weights
+    /// @param block the block's number in the names of its weights
     StageKeys(const EncoderConfig& config, const NamedWeights& weights, const EncoderShape& shape, int block);
 
     int width() const { return m_size; }
-    /// Computes the mean over heads of each row's key, before rotation: [rows.count][width()]. Always
-    /// computes in f32.
+    /// Writes the mean over heads of each row's key, without rotary positions, to `out`:
+    /// [rows.count][width()]. Always computes in f32.
     void compute(const RowsView& rows, float* out) const;
 
 private:

@@ -69,8 +69,8 @@ std::vector<std::vector<int>> tokensByWindow(const EncoderConfig& config, const 
         for (; stage != image.stages.end() && stage->block < block; ++stage)
             merge(*stage);
         if (owners.size() < entering) owners = whole;
-        // Stops at a stage if the tokens that entered the block also enter the stage: the stage then merges
-        // nothing, or merges after the block's attention.
+        // Stops at a stage whose number of input tokens is `entering`: such a stage merges nothing, or merges
+        // after the block's attention.
         for (; stage != image.stages.end() && stage->block == block &&
                (owners.size() != entering || owners.size() != stage->map.total());
              ++stage)

@@ -18,12 +18,12 @@ public:
 
     int count() const { return static_cast<int>(m_first.size()) - 1; }
     int tokens(int window) const { return m_first[window + 1] - m_first[window]; }
-    /// Returns, row by row, the position in the image of each token of a window.
+    /// Returns the position in the image of each token of a window, row by row.
     const int* positions(int window) const { return m_positions.data() + m_first[window]; }
-    /// Returns the numbers of columns and rows of a window's tokens; empty if unknown.
+    /// Returns the size of a window's grid of tokens; empty if unknown.
     cv::Size grid(int window) const;
 
-    /// Returns the number of tokens of a whole window; 0 without windows.
+    /// Returns the number of tokens of a complete window; 0 without windows.
     int wholeWindow() const { return m_window.area(); }
     /// Returns the place of a token in its window, counted row by row, padding included.
     int place(int position) const;

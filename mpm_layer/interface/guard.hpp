@@ -1,4 +1,4 @@
-// Guards of the C interface. They catch all exceptions, because the caller may not be a C++ program.
+// The guards of the C interface catch all exceptions, because the caller may not be a C++ program.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ void keepError(const char* text) noexcept;
 void keepReport(const Report& report);
 const Report& keptReport();
 
-/// Returns the result of `body`, or `failed` after an exception.
+/// Returns the result of `body`, or `failed` if `body` throws.
 template <class Body, class Result>
 Result guarded(const Body& body, Result failed) {
     try {

@@ -1,4 +1,4 @@
-// The table of operators. All operators are registered with OpenCV, and the C interface can build them.
+// The table of operators. OpenCV and the C interface create all operators from this table.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace mpm::dnn {
 using CreateLayer = cv::Ptr<cv::dnn::Layer>(cv::dnn::LayerParams& params);
 
 struct Operator {
-    const char* type;  ///< "MpmEncoder"
+    const char* type;  ///< such as "MpmEncoder"
     CreateLayer* create;
     CreateLayer* createOrRefuse;  ///< if create() throws, returns a layer that throws when it is used
 };

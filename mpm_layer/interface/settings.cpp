@@ -92,7 +92,7 @@ int mpm_set_batch_independent(const char* independent) {
 int mpm_set_reuse(const char* reuse) {
     return guarded([&] {
         std::optional<std::string> value;
-        if (reuse) mpm::reuseFrom(value.emplace(reuse));  // rejects invalid text here
+        if (reuse) mpm::reuseFrom(value.emplace(reuse));  // throws if the text is invalid
         mpm::changeProcessSettings([&](mpm::Settings& s) { s.reuseText = value; });
         return 0;
     });

@@ -166,7 +166,7 @@ private:
         const int classes = m_scores.sizes.size() > 1 ? m_scores.sizes[1] : 1;
         std::vector<Candidate> found;
         const auto take = [&](const Candidate& one) {
-            if (one.score > threshold) found.push_back(one);  // false for NaN
+            if (one.score > threshold) found.push_back(one);  // not if the score is NaN
         };
         for (int box = 0; box < boxes(); ++box) {
             const float* row = m_scores.at(std::int64_t{box} * classes);

@@ -1,4 +1,4 @@
-// The metadata of a model file, and the preprocessing that it describes.
+// Reads the metadata of a model file, and prepares images as the metadata describe.
 #include <cmath>
 #include <map>
 
@@ -21,8 +21,7 @@ constexpr int kLargestSide = 1 << 15, kLargestBlock = 9999;
 // The deepest value is a list of lists: "[[r, g, b], ...".
 constexpr int kDeepest = 2;
 
-// Thrown if a value has another kind than the key requires. readProperty() adds the key and the expected
-// kind.
+// Thrown if a value is not what its key requires. readProperty() writes the message.
 struct Unfit {};
 
 double number(const json& value) {
@@ -46,8 +45,8 @@ cv::Scalar toScalar(const json& value) {
     return {number(value[0]), number(value[1]), number(value[2])};
 }
 
-// Whether an image may be stretched to this size. Sizes are limited, because a blob takes 12 bytes for each
-// pixel.
+// Returns whether an image may be stretched to this size. Sizes are limited, because a blob takes 12 bytes
+// for each pixel.
 bool isImageSize(cv::Size size) {
     const auto within = [](int side) { return side >= 1 && side <= kLargestSide; };
     return within(size.width) && within(size.height) &&
@@ -110,7 +109,7 @@ struct Property {
     const char* expected;
 };
 
-// The keys that this version reads. It ignores all other keys, which may come from a later version.
+// The keys that this version reads. Other keys are ignored, because they may come from a later version.
 const std::map<std::string, Property>& knownProperties() {
     static const std::map<std::string, Property> kKnown = {
         {"mpm.labels",

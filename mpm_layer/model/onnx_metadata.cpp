@@ -28,7 +28,7 @@ constexpr int kEntryKey = 1, kEntryValue = 2;
 constexpr std::uint64_t kInt64 = 7;
 constexpr std::uint64_t kLongestText = 1 << 20;
 constexpr std::uint64_t kLatestDomainVersion = 3;
-// The reader ignores further dimensions of an input.
+// Further dimensions of an input are ignored.
 constexpr size_t kMostDims = 16;
 
 // Reads Protobuf's wire format from a range of a file.
@@ -117,7 +117,7 @@ private:
     bool m_isBytes = false;
 };
 
-/// Calls body(message) at each field of bytes, and skips the bytes that `body` did not read.
+/// Calls body(message) at each length-delimited field, and skips the bytes that `body` did not read.
 template <class Body>
 void forEachBytes(Message message, const Body& body) {
     while (message.next()) {

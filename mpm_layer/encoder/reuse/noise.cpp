@@ -13,7 +13,7 @@ namespace {
 constexpr int kMostNoiseClasses = 8, kLeastTokens = 48;  // a class needs kLeastTokens for a reliable quantile
 constexpr double kQuantile = 0.3;
 constexpr float kRise = 1.02f;   // largest factor by which an estimate rises in a frame
-constexpr float kChance = 0.8f;  // bounds above this share of the estimate may be low by chance: not used
+constexpr float kChance = 0.8f;  // a bound above this share of the noise may be chance, and is not used
 
 }  // namespace
 
@@ -70,8 +70,8 @@ void NoiseEstimate::add(const std::vector<float>& positions, const NoiseEvidence
 namespace {
 
 constexpr int kSample = 256;                   // tokens of a frame to learn from
-constexpr int kStepsAtFirst = 16, kSteps = 2;  // steps of conjugate gradients
-constexpr float kMoves = 2;                    // tokens that differ by more medians than this are not used
+constexpr int kStepsAtFirst = 16, kSteps = 2;  // steps of the conjugate gradient method
+constexpr float kMoves = 2;                    // tokens whose change exceeds this many medians are ignored
 constexpr int kGrain = 64;                     // tokens of a parallel task
 
 // Tokens and their squared differences, both with the mean subtracted.

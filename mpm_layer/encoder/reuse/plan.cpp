@@ -106,7 +106,7 @@ namespace {
 
 constexpr int kGrainOfFollowed = 64;  // rows of a parallel task
 
-// Whether all values are finite. The squared length of a row is finite only if all its values are finite.
+// Returns whether all values are finite. The squared length of a row is finite only if its values are.
 bool finite(const FrameRows& frame) {
     std::atomic<bool> all{true};
     parallelFor(

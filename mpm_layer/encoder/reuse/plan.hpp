@@ -1,4 +1,4 @@
-// The plan of a frame: the rows of a stream's frame that are computed again.
+// The plan of a frame decides which rows of the frame are computed again.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct FramePlan {
     bool idle = false;        ///< no row is computed, not even special rows, because all outputs are known
     std::vector<int> tokens;  ///< image tokens to compute, ascending
     std::vector<ReuseReason> reasons;
-    std::vector<int> ages;  ///< only set by an encoder that leads
+    std::vector<int> ages;  ///< frames since each token was computed; empty in plans of StreamFollower
 };
 
 class StreamFollower {
@@ -49,7 +49,7 @@ private:
     FramePlan planPartial(const FrameRows& frame, const FramePlan& lead) const;
     bool changed(const FrameRows& frame, int row) const;
 
-    std::int64_t m_number = 0;      ///< number of the previous frame of `lead`
+    std::int64_t m_number = 0;      ///< FramePlan::number of the last plan that was followed
     std::vector<float> m_previous;  ///< all rows of the previous frame; empty if no frame is kept
 };
 

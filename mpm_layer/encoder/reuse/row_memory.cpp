@@ -52,7 +52,7 @@ std::vector<int> RowMemory::compare(const float* now, size_t rows) {
     return differ;
 }
 
-// Decides whether the memory rests. After a rest, the first comparison decides whether another rest follows.
+// Returns whether the memory begins to rest. After a rest, the first comparison may begin the next rest.
 bool RowMemory::restsAfter(size_t differ, size_t rows) {
     m_busy = 2 * differ > rows ? m_busy + 1 : 0;
     if (m_busy == 0) m_longestRest = 0;

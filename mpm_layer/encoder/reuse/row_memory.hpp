@@ -8,13 +8,14 @@
 
 namespace mpm {
 
-/// For operators that come after an encoder with reuse and compute each row independently. If most rows
-/// differ in several consecutive forwards, comparing costs more than it saves. Then the memory is emptied and
-/// rests: it compares nothing for 8 forwards. Each further rest is longer, up to 64 forwards.
+/// Helps operators that come after an encoder with reuse and compute each row independently. If most rows
+/// differ in 4 consecutive forwards, comparisons cost more time than they save. The memory is then emptied
+/// and rests: it compares nothing for 8 forwards. Each further rest is twice as long, up to 64 forwards.
 class RowMemory {
 public:
-    /// Remembers `input`. Returns the rows, ascending, that differ from the previous forward; all rows if the
-    /// sizes differ; std::nullopt if the memory rests, so that the caller must compute all rows without it.
+    /// Remembers `input`. Returns, in ascending order, the rows of `input` that changed since the previous
+    /// forward; all rows if the sizes changed. While comparison is paused, returns std::nullopt: the caller
+    /// must then compute all rows.
     std::optional<std::vector<int>> update(const cv::Mat& input, int width, int resultWidth);
     /// Returns the results of all rows. The caller must write the results of rows that differ.
     float* results() { return m_results.data(); }

@@ -21,7 +21,7 @@ constexpr int kFullBeforeSuspension = 4, kQuietBeforeResumption = 4;
 constexpr int kStoppedForOneMoreAfterFull = 2;
 constexpr int kPixelGrain = 64;  // tokens of a parallel task
 // The largest noise, as a share of the typical distance between two tokens of a frame. If a token changes by
-// more between frames, the scene has changed.
+// more than this, the scene has changed.
 constexpr float kMostNoise = 0.4f;
 
 float distance(const float* a, const float* b, int dim) {
@@ -79,11 +79,12 @@ void StreamWatcher::compareWithBefore(const FrameRows& frame, int token, NoiseEv
                 other = squared(frame.token(next), before(next));
     const float now = squared(frame.token(token), frame.token(next)),
                 then = squared(before(token), before(next));
-    // The scalar product of the changes of `token` and `next`, computed from squared distances.
+    // The scalar product of the changes of `token` and `next`, from squared distances. `alike` is the cosine
+    // of the two changes.
     const float product =
         (squared(frame.token(token), before(next)) + squared(before(token), frame.token(next)) - now - then) /
         2;
-    const float alike = own > 0 && other > 0 ? product / std::sqrt(own * other) : 0.0f;  // cosine of changes
+    const float alike = own > 0 && other > 0 ? product / std::sqrt(own * other) : 0.0f;
     evidence.differences[token] = std::sqrt(own);
     evidence.apart[token] = std::sqrt(own * std::max(0.0f, 1 - alike));
     evidence.contrasts[token] = std::sqrt(now);
@@ -253,10 +254,10 @@ FramePlan StreamWatcher::planPartial(const FrameRows& frame, const Reuse& reuse,
 }
 
 // Returns how many of the oldest tokens to refresh, so that each token is computed within `refresh` frames
-// and all frames have similar work. For every age, divides the number of tokens of at least this age by the
-// number of frames that remain for them, and takes the largest quotient. Ignores tokens younger than
-// `refresh` / 2, because many of them will change before they are old. If the budget is below twice the even
-// share (tokens / `refresh`), returns the even share.
+// and all frames take similar time. For every age, divides the number of tokens that are at least this old by
+// the number of frames in which these tokens must be computed, and takes the largest quotient. Ignores tokens
+// younger than `refresh` / 2, because many of these tokens will change soon. If the budget is below twice the
+// even share (tokens / `refresh`), returns the even share.
 int StreamWatcher::due(const Reuse& reuse) const {
     const int tokens = static_cast<int>(m_ages.size()),
               evenly = tokens / reuse.refresh + (tokens % reuse.refresh > 0);
@@ -272,12 +273,12 @@ int StreamWatcher::due(const Reuse& reuse) const {
     return std::min(most, budget);  // after idle frames, all tokens may be old, so `most` may be large
 }
 
-// Estimates how much the surroundings of a token have changed since it was computed. Assumes that the object
-// that changed the token moves away steadily, and that its influence falls with the distance. So a token that
-// has stopped changing is computed again soon, and then less and less often.
+// Estimates how much the surroundings of a token have changed since the token was computed. Assumes that the
+// object that changed the token moves away steadily, and that the object's influence falls with the distance.
+// So a token that has stopped changing is computed again soon, and then less and less often.
 double StreamWatcher::staleness(int token) const {
     const double now = m_still[token] + 1.0;
-    const double then = std::max(1.0, now - m_ages[token]);  // a postponed token's age exceeds `now`
+    const double then = std::max(1.0, now - m_ages[token]);  // a postponed token's age is at least `now`
     return 1 / then - 1 / now;
 }
 

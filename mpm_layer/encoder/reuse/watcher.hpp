@@ -1,4 +1,4 @@
-// Decides, for each frame of a stream, which image tokens are computed again. Independent of the device.
+// Decides, for each frame of a stream, which image tokens are computed again, on any device.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 namespace mpm {
 
 /// Upper bounds of each token's noise, as root mean squares. Noise is independent between tokens and between
-/// frames. So noise alone makes no other bound lower than `differences`. If `apart` is lower, the light or
-/// the scene has changed in the same way in neighbouring tokens. If `contrasts` or `contrastsBefore` is
-/// lower, the token and the next token look alike, and the noise cannot exceed their difference.
+/// frames, so noise alone makes no bound lower than `differences`. If `apart` is lower, the light or the
+/// scene has changed in neighbouring tokens in the same way. If `contrasts` or `contrastsBefore` is lower,
+/// the token and the next token look alike, and the noise cannot exceed the difference of the two tokens.
 struct NoiseEvidence {
     std::vector<float> differences;      ///< from the previous frame
-    std::vector<float> apart;            ///< differences without the part that the next token shares
+    std::vector<float> apart;            ///< differences without the change that the next token shares
     std::vector<float> contrasts;        ///< differences from the next token
     std::vector<float> contrastsBefore;  ///< differences from the next token in the previous frame
 
@@ -22,13 +22,13 @@ struct NoiseEvidence {
 };
 
 /// Estimates noise. Noise differs from token to token, so tokens are sorted into classes by expected noise.
-/// The estimate of a class is a low quantile of its differences, because a part of every scene does not move.
-/// The estimate falls immediately but rises slowly, so that traffic is not taken for noise.
+/// The estimate of a class is a low quantile of the differences of its tokens, because a part of every scene
+/// does not move. An estimate falls at once but rises slowly, so that movement is not mistaken for noise.
 class NoiseEstimate {
 public:
     /// Adds the next frame: the position of each token on the NoiseAxis, and the evidence. Noise below
-    /// `least` does not affect thresholds. So estimates may rise to `least` at once, and rise slowly only
-    /// above `least`. No estimate exceeds `most`.
+    /// `least` does not affect thresholds, so estimates may rise to `least` at once. Above `least`, estimates
+    /// rise slowly. No estimate exceeds `most`.
     void add(const std::vector<float>& positions, const NoiseEvidence& evidence, float least, float most);
     /// Returns the noise of a token of the last added frame; 0 before the second frame.
     float of(int token) const { return m_noise.empty() ? 0.0f : m_noise[m_classes[token]]; }
@@ -42,13 +42,13 @@ private:
     std::vector<float> m_noise, m_sample;
 };
 
-/// The axis that sorts tokens by noise. The noise of a pixel grows with its brightness, and a patch embedding
-/// is a linear function of pixels. So the squared noise of a token is nearly a linear function of the token.
-/// Least squares fits this function to the differences between frames.
+/// The direction in which the noise of tokens grows. The noise of a pixel grows with its brightness, and a
+/// patch embedding is a linear function of pixels. So the squared noise of a token is nearly a linear
+/// function of the token. Least squares fits this function to the differences between frames.
 class NoiseAxis {
 public:
     /// Returns the position of each image token along the axis, up to a constant. `sizes`: root mean squares
-    /// of the tokens; `differences`: root mean squares of their differences from the previous frame.
+    /// of the tokens. `differences`: root mean squares of the tokens' changes since the previous frame.
     std::vector<float> positions(const FrameRows& frame, const std::vector<float>& sizes,
                                  const std::vector<float>& differences);
 
@@ -57,7 +57,7 @@ private:
     float positionOf(const float* token, float size) const;
 
     std::vector<float> m_axis;
-    unsigned m_frames = 0;  ///< frames that the axis was learned from
+    unsigned m_frames = 0;  ///< number of frames from which the axis was learned
 };
 
 class StreamWatcher {

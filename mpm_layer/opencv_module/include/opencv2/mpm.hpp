@@ -9,8 +9,8 @@
 namespace cv {
 namespace mpm {
 
-/** @brief Registers the operators of the domain `mpm`, so that cv::dnn reads converted models. May be called
- * again. */
+/** @brief Registers the operators of the domain `mpm`, so that cv::dnn reads converted models. Further
+ * calls have no effect. */
 CV_EXPORTS_W void registerLayers();
 
 /** @brief Registers the operators and reads a model, without OpenCV's warnings about operators of other
