@@ -26,7 +26,7 @@ public:
 
     bool isOpen() const { return m_descriptor >= 0; }
     int descriptor() const { return m_descriptor; }     ///< for reading, and for appending
-    const std::string& path() const { return m_path; }  ///< other code may write to or replace the file
+    const std::string& path() const { return m_path; }  ///< for code that writes or replaces the file
     bool setMode(unsigned mode) const;
     bool write(std::string_view bytes) const;  ///< appends all bytes
     bool flush() const;                        ///< reports errors that the system reports on close()

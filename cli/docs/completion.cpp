@@ -36,7 +36,7 @@ std::vector<std::string> specialWords(const DeclaredVerb& verb) {
     return words;
 }
 
-/// Escapes text for single quotes in bash and zsh. `also`: further characters to escape.
+/// Escapes text for use inside single quotes in bash and zsh. `also`: further characters to escape.
 std::string quoted(const std::string& text, const std::string& also = "") {
     std::string result;
     for (char c : text) {

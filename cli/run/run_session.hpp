@@ -86,7 +86,8 @@ private:
     std::set<std::string> m_names;  ///< names in use, so that no frame overwrites another's files
     pipeline::SourceKind m_kind = pipeline::SourceKind::ImageFiles;  ///< of the current source
     double m_nextDue = 0, m_networkMs = 0;
-    std::int64_t m_frames = 0, m_bad = 0, m_broken = 0;  ///< left out: m_bad images, m_broken other sources
+    std::int64_t m_frames = 0;
+    std::int64_t m_bad = 0, m_broken = 0;  ///< numbers of skipped images and of other skipped sources
     int m_tokensIn = 0;
     bool m_started = false, m_closed = false;
     bool m_live = false;   ///< whether the current source is live: a camera or a stream

@@ -11,7 +11,7 @@ namespace mpm {
 /// tokens at odd positions. As in the published methods, positions count the special tokens too.
 struct Matching {
     std::vector<int> sources, targets;  ///< image tokens, ascending
-    std::vector<double> similarity;     ///< of each source; below any cosine if the source has no target
+    std::vector<double> similarity;     ///< of each source to its target; less than -1 if there is no target
     std::vector<int> target;            ///< of each source: index into targets, or -1
 
     /// Returns the sources, the most similar first; if similarities are equal, the lower index first.

@@ -47,7 +47,7 @@ bool areCounts(const std::string& path, const char* key);
 /// if the shards belong to different evaluations.
 Json joinShards(const std::vector<std::string>& paths, const CountsFormat& format);
 
-/// Returns a format that stores the head and the groups of a file in `counts`.
+/// Returns the format of a file of counts. Reading the file stores its head and its groups in `counts`.
 CountsFormat groupsInto(EvalCounts& counts);
 EvalCounts joinCounts(const std::vector<std::string>& paths);  ///< like joinShards()
 

@@ -64,7 +64,7 @@ struct EvalHead {
     std::vector<std::string> classes;  ///< names; empty if the data set has none
     int classCount = 0, ignored = 255;
     int bandRadius = 0;         ///< half the width of the band along boundaries, in label pixels
-    std::vector<int> schedule;  ///< of methods that do not name a schedule
+    std::vector<int> schedule;  ///< for methods that do not name their own schedule
     std::vector<SettingHead> settings;
 };
 

@@ -28,7 +28,7 @@ protected:
         return mpm::encoder(net).report().images.at(0).map;
     }
 
-    /// Loads a model file without a method, calls setMethod(method), and returns the map of a forward.
+    /// Loads a model file without a method, calls setMethod(method), and returns the merge map of a forward.
     cv::Mat mapBy(const std::string& method) {
         cv::dnn::Net net = netWith("");
         Encoder handle = mpm::encoder(net);

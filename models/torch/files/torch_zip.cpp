@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kMaxPickle = std::uint64_t{32} << 20;  // bytes; the largest models need 1 MiB
 
-/// Returns the highest index in the storage that the tensor's shape and stride address.
+/// Returns the highest storage index that the tensor reaches with its shape and strides.
 std::int64_t lastOf(const Pickled& value, const std::string& name) {
     demand(value.shape.size() == value.stride.size() && value.offset >= 0, nameOf(name), ": damaged layout");
     std::int64_t last = value.offset;

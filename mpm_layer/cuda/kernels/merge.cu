@@ -104,8 +104,8 @@ __device__ double lengthOf(const float* row, int dim) {
     return sqrt(sum);
 }
 
-// Scales `mean` to a new length: the geometric mean of the length of `mean` and the average length of the
-// members, weighted by size. Each thread reads and writes only elements of `mean` that it wrote, so no
+// Scales `mean`. The new length is the geometric mean of the old length and the average length of the
+// members (weighted by size). Each thread reads and writes only elements of `mean` that it wrote, so no
 // synchronisation is needed.
 __device__ void scaleMean(const float* rows, int dim, const int* members, int count, const float* sizes,
                           float* mean) {

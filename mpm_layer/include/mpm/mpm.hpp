@@ -317,7 +317,8 @@ struct ReducerParameter {
     std::string values;    ///< a range ("0..100000") or the accepted words ("plain, weighted")
 };
 
-/// Describes a reducer. Encoder::setMethod() accepts `name`, and `parameters` after the name.
+/// Describes a reducer. Encoder::setMethod() accepts a string: `name`, with values of `parameters` if needed,
+/// as in "tome:r=13".
 struct ReducerInfo {
     std::string name;
     std::string description;

@@ -24,8 +24,9 @@ namespace HWY_NAMESPACE {
 // again, so fewer calls, each for several row groups, take less time.
 constexpr int kFollowed = 3 * kGroup;
 
-/// Updates leads from `sums`, the products of rows first..first+rows and a panel. Each product updates its
-/// row and its column, so a row needs only later columns. The leads of the columns stay in registers.
+/// Updates leads from `sums`, the products of rows first..first+rows and a panel. Each product updates the
+/// leads of its row and of its column, so each row is multiplied only by later columns. The leads of the
+/// columns stay in registers.
 template <class Operand>
 HWY_INLINE void findLeads(const Screen& screen, const float* sums, int first, int rows,
                           const Columns& columns, float* rowLeads, size_t rowCells, Leads& leads) {

@@ -84,7 +84,7 @@ constexpr const char* kDetectionCounts = "mpm_detection_counts";  ///< key of a 
 
 Json toJson(const DetectionCounts& counts);
 
-/// Returns a format that stores the head and the counts of a file in `eval`.
+/// Returns the format of a file of counts. Reading the file stores its head and its counts in `eval`.
 CountsFormat detectionsInto(DetectionEval& eval);
 DetectionEval joinDetectionCounts(const std::vector<std::string>& paths);  ///< like joinShards()
 

@@ -1,4 +1,4 @@
-// Converts exports, runs them with OpenCV, and compares with references that PyTorch computed.
+// Converts exports, runs the models with OpenCV, and compares the results with references from PyTorch.
 #include <filesystem>
 
 #include <gtest/gtest.h>
