@@ -1,4 +1,4 @@
-// Attention of a whole batch. A task computes a panel: consecutive queries of a head, in an image or window.
+// Attention of a batch. A parallel task computes a panel: some queries of a head in an image or window.
 #pragma once
 
 #include <vector>
@@ -14,14 +14,14 @@ namespace mpm::cpu {
 
 enum class HeadPart { Queries, Keys, Values };
 
-/// Returns the precision of products in attention. If the processor has matrix tiles, int8 encoders use bf16
-/// in attention. With tiles, bf16 is faster than int8, because sums of int8 products must be scaled.
+/// Returns the precision of products in attention. With AMX tiles, an int8 encoder computes attention
+/// in bf16: int8 would be slower, because the sums of int8 products must be scaled.
 Precision attentionPrecision(const CpuEncoder& encoder);
-/// The form in which attention reads values: words of two bf16 (pairs) if products are in bf16; words of four
-/// int8 (quads) if products are in int8 and kernels::takesValueQuads() is true; else floats.
+/// The form in which attention reads values. In bf16: pairs (words of two bf16). In int8, if
+/// kernels::takesValueQuads() is true: quads (words of four int8). Otherwise: floats.
 enum class ValueForm { Floats, Pairs, Quads };
 ValueForm valueForm(Precision precision);
-/// Whether pairs of values are packed as [columns][pairs] instead of [pairs][columns], for AMX tiles.
+/// Returns whether pairs of values are packed as [columns][pairs], for AMX tiles, not as [pairs][columns].
 bool takesValuesAsColumns(Precision precision, int headSize);
 
 /// The layout of a row for bf16 attention: queries, keys, then values. The query and the key of each head
@@ -32,7 +32,7 @@ struct PairRow {
     int keysAt() const { return heads * kernels::pairsOf(size); }
     int valuesAt() const { return 2 * keysAt(); }
     int words() const { return valuesAt() + kernels::pairsOf(heads * size); }
-    /// Whether queries, keys and values are side by side without gaps, as a product writes them.
+    /// Returns whether queries, keys and values are side by side without gaps, as a product writes them.
     bool hasNoGaps() const { return size % 2 == 0; }
     /// Rounds a row of queries, keys and values. Multiplies the queries by `queryFactor`.
     void round(const float* row, const kernels::PairRows& to) const;
@@ -44,15 +44,15 @@ struct PairRow {
 /// Queries, keys and values of the rows of a batch. The index of a row is the number of its key (see Span).
 /// The layout depends on the ValueForm. Floats: the rows of each head follow each other, so that repeated
 /// reads need few cache lines and pages. Quads: the heads of a row are side by side, as the product writes
-/// them. Pairs: each row is a PairRow. Pairs need half the memory of floats; the rows of an image in floats
-/// usually do not fit a level-2 cache. For AMX tiles, pairs are stored in pieces of kPiecePairs pairs: the
-/// first piece of all rows, then the second.
+/// them. Pairs: each row is a PairRow, because in floats, the rows of an image usually do not fit a level-2
+/// cache. For AMX tiles, rows of pairs are divided into pieces of kPiecePairs pairs: the memory has the first
+/// piece of every row, then the second piece of every row, and so on.
 class HeadRows {
 public:
     /// Places the rows in `memory`, whose contents are lost.
     HeadRows(kernels::Buffer& memory, const CpuEncoder& encoder, const std::vector<Span>& spans);
 
-    /// Whether a product can write to pairs(). If not, the caller must call fill().
+    /// Returns whether a product can write to pairs(). If not, the caller must call fill().
     bool takesPairs() const { return m_inPairs && m_keys.empty() && m_pairRow.hasNoGaps(); }
     /// Returns the rows from `key` on.
     kernels::PairRows pairs(int key) const {
@@ -88,7 +88,7 @@ public:
         const kernels::PairRows rows = pairs(key).from(0, at + head * kernels::pairsOf(m_size));
         return {rows.data, rows.stride, rows.pieceStep};
     }
-    size_t stride() const { return m_stride; }  ///< floats from a row to the next
+    size_t stride() const { return m_stride; }  ///< in floats or in pairs
     size_t headStep() const { return m_headStep; }
 
 private:
@@ -118,12 +118,12 @@ public:
     Attention(const CpuEncoder& encoder, const std::vector<Span>& spans, const HeadRows& rows,
               const float* keyBias, AttentionScratch& scratch);
 
-    /// Computes softmax(q k^T) v of each head; the heads' results are side by side.
+    /// Writes the result of attention for each row: the results of all heads, side by side.
     void run(float* output, size_t outputStride);
 
 private:
     bool inI8() const { return m_precision == Precision::I8; }
-    /// The number of quads in the key of a head.
+    /// Returns the number of quads in a head's key.
     int quadsPerKey() const { return kernels::quadsOf(m_encoder.headSize); }
     void pack();
     void packSpan(int span, int token);

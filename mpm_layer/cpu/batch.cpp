@@ -158,9 +158,9 @@ std::vector<Span> Batch::windowSpans(bool padded) const {
     return spans;
 }
 
-// Returns the numbers of the token rows of an image in reports, and in merge maps for a whole image. If
-// m_byRepresentative, rows are numbered in the raster order of their representatives, else in the order of
-// windows.
+// Returns the number of each token row of an image, for reports and for merge maps of an image. If
+// m_byRepresentative is true, rows are numbered in the raster order of their representatives. If not, rows
+// are numbered in the order of windows.
 std::vector<int> Batch::numbers(int image) const {
     const int count = m_windows.count(), start = image * count;
     std::vector<int> rowAt(m_inputTokens, -1);
@@ -290,9 +290,9 @@ void Batch::mergeRowData(int window, const Clusters& clusters, int first, Rows& 
     }
 }
 
-// Computes each row's key bias: the mean over all image tokens that the row represents. Averages the biases
-// of the input, not the means of earlier stages, because a merge map in the input does not show the stages
-// that made the map.
+// Computes the key bias of each row: the mean over all image tokens that the row represents. Averages the
+// biases of the input, not the means of earlier stages: a merge map in the input may be the result of several
+// stages, and does not show these stages.
 void Batch::meanKeyBias(int number, Rows& merged) const {
     const Window& window = m_places[number];
     const auto given = [&](int row) { return m_givenKeyBias[inputRow(number, row)]; };
@@ -332,7 +332,7 @@ std::vector<int> Batch::restored() const {
 }
 
 // Returns the map of all merges for the next segment of a chain. The next segment takes the rows of each
-// window in the order of their ids, so the ids of a window's rows must ascend.
+// window in the order of their ids, so the ids of a window's rows must be in ascending order.
 cv::Mat Batch::composedMap(int image) const {
     const std::vector<int> numbers = this->numbers(image);
     cv::Mat map(1, m_inputTokens, CV_32S);

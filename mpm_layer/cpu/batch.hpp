@@ -1,4 +1,4 @@
-// The rows of a batch between blocks: packed without padding, each with the image tokens that it represents.
+// The rows of a batch between two blocks, packed without padding, and the image tokens of each row's cluster.
 #pragma once
 
 #include <vector>
@@ -12,16 +12,16 @@
 
 namespace mpm::cpu {
 
-/// The place of a window in the rows of a batch: `special` rows, then image tokens, then `trailing` rows. An
-/// image without windows is a single window.
+/// The rows of a window in a batch: special rows, then image tokens, then trailing rows. An image without
+/// windows is a single window.
 struct Window {
     int first = 0;      ///< first row in the batch
     int tokens = 0;     ///< current number of image tokens
     MergeMap composed;  ///< cluster of each input token of the window
 };
 
-/// Rows that attend to each other in a block. Keys have other numbers than rows, because the keys of a window
-/// include keys of padding, and padding has no rows.
+/// Rows that attend to each other in a block. Keys and rows are numbered separately, because a window can
+/// have keys of padding, and padding has no rows.
 struct Span {
     int first, rows;
     int firstKey, keys;
@@ -30,12 +30,12 @@ struct Span {
 class Batch {
 public:
     Batch(const SessionInput& input, const EncoderConfig& config);
-    /// Creates a batch of only some image tokens: chosen[i] has the tokens of image i, ascending.
+    /// Creates a batch with only some image tokens: chosen[i] has image i's tokens in ascending order.
     Batch(const SessionInput& input, const EncoderConfig& config,
           const std::vector<const std::vector<int>*>& chosen);
 
     int images() const { return static_cast<int>(m_reports.size()); }
-    /// The number of windows of all images; windows are in the order of images.
+    /// Returns the number of windows of all images. Windows are in the order of images.
     int windows() const { return static_cast<int>(m_places.size()); }
     const Window& window(int w) const { return m_places[w]; }
     /// Returns the windows into which each image is divided.
@@ -45,12 +45,12 @@ public:
     int special() const { return m_special; }
     int trailing() const { return m_trailing; }
     int inputTokens() const { return m_inputTokens; }
-    /// The number of input rows of an image.
+    /// Returns the number of input rows of an image.
     int inputRows() const { return m_windows.count() * m_special + m_inputTokens + m_trailing; }
 
     float* row(int r) { return m_data.data() + static_cast<size_t>(r) * m_dim; }
     const float* row(int r) const { return m_data.data() + static_cast<size_t>(r) * m_dim; }
-    /// The image tokens of a window.
+    /// Returns the image tokens of a window.
     RowsView tokens(int window) const;
 
     bool hasKeyBias() const { return !m_rowData.keyBias.empty(); }
@@ -59,13 +59,13 @@ public:
     /// Returns the raster position of the representative of row `r`; -1 for special and trailing rows.
     int position(int r) const { return m_rowData.positions[r]; }
 
-    /// imageSpans() returns a span for each image, windowSpans() a span for each window. If `padded`, the
-    /// keys of a window include the keys of padding.
+    /// imageSpans() returns a span for each image, windowSpans() returns a span for each window. If `padded`
+    /// is true, the keys of a window include the keys of padding.
     std::vector<Span> imageSpans() const;
     std::vector<Span> windowSpans(bool padded) const;
 
-    /// Splits maps of images into maps of windows. Each map numbers the rows of image tokens as numbers()
-    /// does. Throws if a map has another length or joins tokens of two windows.
+    /// Splits each image's map into maps of windows. The maps of images number the token rows as numbers()
+    /// does. Throws if a map has the wrong length, or if a map joins tokens of two windows.
     std::vector<MergeMap> byWindow(const std::vector<MergeMap>& maps, int block) const;
     /// Merges the rows: `maps` has a map for each window.
     void apply(const std::vector<MergeMap>& maps, Mean mean, int block);
@@ -108,7 +108,7 @@ private:
     std::vector<ImageReport> m_reports;
     kernels::Buffer m_data, m_spare;
     Rows m_rowData;
-    std::vector<float> m_givenKeyBias;  ///< of each row of the input
+    std::vector<float> m_givenKeyBias;  ///< a value for each row of the input
 };
 
 }  // namespace mpm::cpu

@@ -1,4 +1,4 @@
-// How threads divide the rows of a forward.
+// Divides the rows of a forward into chunks for threads.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +19,10 @@ struct ChunkSize {
     int limit, least, group;
 };
 
-/// Returns the size of chunks for products in this precision, so that the hidden layer of a chunk fits a
-/// level-2 cache. AMX tiles process 32 rows together. In bf16 with tiles, chunks are larger, because loading
-/// the weights for few rows would take longer than multiplying. In f32, chunks may be smaller than `limit`.
-/// In other precisions, smaller chunks were not faster.
+/// Returns the size of chunks for products in this precision. The hidden layer of a chunk, with `hidden`
+/// values for each row, should fit a level-2 cache. AMX tiles process 32 rows together. In bf16 with tiles,
+/// chunks are larger: for few rows, loading the weights would take longer than multiplying. Only in f32,
+/// chunks may be smaller than `limit`. In other precisions, smaller chunks were not faster.
 inline ChunkSize chunkSize(Precision precision, int hidden = 1) {
     constexpr int kTileRows = 32;
     const bool tiles = precision != Precision::F32 && kernels::multipliesInTiles();
@@ -32,9 +32,9 @@ inline ChunkSize chunkSize(Precision precision, int hidden = 1) {
 }
 
 /// Returns the first group of each chunk, then the number of groups. If `least` is below `limit`, and each
-/// thread can get a chunk of `limit` rows, the chunks become smaller towards the end. Then no thread waits
-/// long for the last chunk of a slower thread. Otherwise the chunks are as equal as possible. If there are
-/// enough groups, the number of these equal chunks is a multiple of the number of threads.
+/// thread can get a chunk of `limit` rows, the chunks become smaller towards the end, so that no thread
+/// waits long for the last chunk of a slower thread. Otherwise the chunks are as equal as possible. If there
+/// are enough groups, the number of these equal chunks is a multiple of the number of threads.
 inline std::vector<int> chunkStarts(int rows, ChunkSize size, int threads) {
     const int groups = (rows + size.group - 1) / size.group;
     std::vector<int> starts{0};
@@ -53,8 +53,8 @@ inline std::vector<int> chunkStarts(int rows, ChunkSize size, int threads) {
     return starts;
 }
 
-/// Calls body(first, count) for the chunks of `rows` rows. Each thread takes the next chunk when it has
-/// finished a chunk.
+/// Calls body(first, count) for each chunk of `rows` rows, in parallel. A thread that has finished a chunk
+/// takes the next chunk.
 template <class Body>
 void forEachChunk(int rows, ChunkSize size, const Body& body) {
     const int threads = std::max(1, cv::getNumThreads());

@@ -19,19 +19,19 @@ struct ColumnOperand {
     int depth, columns;
 };
 
-/// The rows and columns of a piece of the result; the piece's rows are `columns` floats apart.
+/// A piece of the result, from row `row` and column `column` on. The piece is stored without gaps.
 struct ProductPiece {
     int row, rows, column, columns;
 };
 
-/// The largest number of columns of a tile, and so of a piece. With few columns, a packed tile remains in the
-/// cache while it is multiplied with all rows of the left operand.
+/// Returns the largest number of columns of a tile, and thus of a piece. A tile is narrow, so that the packed
+/// tile remains in the cache while all rows of the left operand are multiplied with the tile.
 inline int tileColumns() {
     return 4 * kernels::panelColumns();
 }
 
-/// Packs `columns` columns of `right`, from column `first`, as bytes. The scale of the bytes comes from the
-/// largest absolute value.
+/// Quantises `columns` columns of `right`, from column `first` on, to bytes. The columns have a common scale,
+/// which follows from their largest absolute value.
 inline void packColumns(const ColumnOperand& right, int first, int columns,
                         kernels::PackedWeightsI8& packed) {
     const int width = kernels::panelColumns();

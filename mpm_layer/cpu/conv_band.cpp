@@ -14,7 +14,8 @@ using kernels::Cell;
 // whole vectors.
 constexpr size_t kMargin = 128;
 constexpr size_t kMostCells = size_t{1} << 28;
-// A band is small enough for the level-2 cache and large enough for a task of a thread.
+// A band should fit the level-2 cache, and an image should have at least kBands bands. But a band with fewer
+// than kBandPixels output pixels would be too little work for a thread.
 constexpr size_t kBandCells = size_t{1} << 17;
 constexpr int kBandPixels = 128, kBands = 8;
 
@@ -74,7 +75,7 @@ kernels::CellGrid ConvBand::sums() const {
     return {m_cells + m_planes * m_layout.plane(), 0, 1, m_layout.taps().data(), m_shape.taps()};
 }
 
-// Whether lines of pixels follow each other without padding, so that several can be filled as a single line.
+// Returns whether lines of pixels follow each other without padding, and thus can be filled as a single line.
 bool ConvBand::joinsLines() const {
     return m_shape.x.before == 0 && m_layout.strideX() == 1 &&
            m_layout.row() == static_cast<size_t>(m_shape.x.size);
@@ -119,7 +120,7 @@ void ConvBand::measure(int begin, int end) {
         for (int y = begin; y < end; y += step) {
             const float here =
                 kernels::largestMagnitude(pixels(c, y, step), m_width * step);  // fits: a part of the image
-            if (!(here <= m_largest)) m_largest = here;                         // true for NaN
+            if (!(here <= m_largest)) m_largest = here;                         // also if `here` is NaN
             if (std::isnan(m_largest)) return;
         }
     }

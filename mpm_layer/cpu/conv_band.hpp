@@ -1,5 +1,5 @@
 // A band of an image's rows, stored as cells (cells.hpp): the input for a few output rows of a convolution. A
-// cell has the values of 1, 2 or 4 neighbouring channels. A plane has all cells of these channels.
+// cell has the values of 1, 2 or 4 neighbouring channels. A plane has the band's cells of these channels.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace mpm::cpu {
 
-/// The places of a band's cells. A row of cells consists of strideX() sequences: every stride-th pixel from
-/// the first pixel, every stride-th pixel from the second pixel, and so on. So the pixels that neighbouring
-/// outputs read at the same tap (position of a weight) are neighbours.
+/// The places of a band's cells. A row of cells consists of strideX() sequences. The first sequence has every
+/// strideX()-th pixel from pixel 0 on, the second sequence from pixel 1 on, and so on. So the cells that
+/// neighbouring outputs read at the same tap (position of a weight) are neighbours.
 class ConvLayout {
 public:
     ConvLayout(const ConvShape& shape, int planes);
 
-    int bandRows() const { return m_bandRows; }  ///< output rows of a band
+    int bandRows() const { return m_bandRows; }  ///< number of output rows of a band
     int bands() const { return m_bands; }
     int inputRows() const { return (m_bandRows - 1) * m_strideY + m_reachY; }
     int strideX() const { return m_strideX; }
@@ -26,7 +26,7 @@ public:
     size_t row() const { return m_row; }   ///< number of cells of a row
     size_t plane() const { return inputRows() * m_row; }
     const std::vector<std::ptrdiff_t>& taps() const { return m_taps; }
-    /// Returns the index of the cell that output (y, x) of a band reads at the first tap.
+    /// Returns the index, in a plane, of the cell that output (y, x) of a band reads at the first tap.
     std::ptrdiff_t at(int y, int x) const { return y * m_strideY * static_cast<std::ptrdiff_t>(m_row) + x; }
 
 private:
@@ -39,14 +39,14 @@ class ConvBand {
 public:
     ConvBand(const ConvShape& shape, const ConvLayout& layout, Precision precision, int planes);
 
-    /// Fills `planes` planes of the band that begins at output row `top`, from plane `first` of the group
-    /// whose channels are at `channels`.
+    /// Fills the band that begins at output row `top` with planes first..first+planes-1 of a group.
+    /// `channels` has the group's pixels. If `rectified` is true, negative pixels are read as zero.
     void fill(const float* channels, bool rectified, int top, int first, int planes);
 
-    /// If cells are bytes: the largest absolute value, or NaN if a value is not finite.
+    /// Returns the largest absolute value, or NaN if a value is not finite. Only for cells of bytes.
     float largest() const { return m_largest; }
     kernels::CellGrid cells() const;
-    kernels::CellGrid sums() const;  ///< sums of the bytes at the same place in all planes
+    kernels::CellGrid sums() const;  ///< for each place, the sum of the bytes of all planes
 
 private:
     bool joinsLines() const;
@@ -59,7 +59,7 @@ private:
     const ConvShape& m_shape;
     const ConvLayout& m_layout;
     const Precision m_precision;
-    int m_width;                ///< pixels of a line that are read
+    int m_width;                ///< number of pixels that are read from a line
     int m_first = 0, m_planes;  ///< first plane and number of planes, within a group
     const float* m_channels = nullptr;
     bool m_rectified = false;

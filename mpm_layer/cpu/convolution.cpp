@@ -11,9 +11,9 @@ namespace mpm::cpu {
 namespace {
 
 constexpr int kFewOuts = 4;       // fewer outputs per group of channels would not fill a row group
-constexpr int kCellsOfTile = 16;  // cells along the depth of a tile, if products use tiles
+constexpr int kCellsOfTile = 16;  // depth of an AMX tile, in cells
 constexpr size_t kTileBytes = size_t{1} << 20, kRowBytes = size_t{1} << 19;
-// The depth of a block, in cells. The panels of a tile and some rows of weights then fit the level-2 cache.
+// The depth of a block, in cells, at which a tile's panels and some rows of weights fit the level-2 cache.
 constexpr int kBlockCells = 576;
 constexpr size_t kMostPanels = 16;
 constexpr int kRows = 96;  // a multiple of row groups and of tiles
@@ -149,8 +149,8 @@ private:
         int image, group, top, part, parts;
     };
 
-    // Returns the number of parts into which the rows of weights are divided. This number is above 1 if there
-    // are few bands, so that all threads have work.
+    // Returns the number of parts into which the rows of weights are divided: more than 1 if there are few
+    // bands, so that all threads have work.
     int partsOf() const {
         const int tasks = m_shape.images * m_shape.groups * m_layout.bands();
         const int wanted = 2 * cv::getNumThreads() / std::max(1, tasks);
@@ -276,7 +276,7 @@ void ConvWeights::pack(const float* weights, const ConvShape& shape) {
     const int planes = (channels + values - 1) / values, blockPlanes = blockPlanesOf(shape, planes);
     int cells = checkedProduct<int>(planes, taps);
     if (m_precision != Precision::F32 && kernels::multipliesInTiles()) cells = roundUp(cells, kCellsOfTile);
-    // For each group of channels, products read whole row groups and whole tiles, so they may read behind
+    // For each group of channels, products read whole row groups and whole tiles, so products may read beyond
     // the last row of weights. Adds rows for these reads.
     const int rows = shape.groups > 1 ? checkedSum<int>(shape.outs, kRows) : shape.outs;
     for (int first = 0; first < planes; first += blockPlanes) {

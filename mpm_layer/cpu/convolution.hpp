@@ -39,7 +39,7 @@ struct ConvShape {
 /// Throws cv::Exception if a band of the image would have too many cells.
 void checkShape(const ConvShape& shape);
 
-/// Whether weights[outs][depth] lose too much accuracy in int8 with a scale for each output channel.
+/// Returns whether weights[outs][depth] lose too much accuracy in int8 with a scale for each output channel.
 bool losesTooMuch(const float* weights, int outs, int depth);
 
 class WinogradWeights;
@@ -66,12 +66,12 @@ public:
                 Source source = Source::Temporary);
 
     Precision precision() const { return m_precision; }
-    /// Whether packing the same weights again, for this shape, would give the same result.
+    /// Returns whether packing the same weights again, for this shape, would give the same result.
     bool fit(const ConvShape& shape) const;
     const WinogradWeights* winograd() const { return m_winograd.get(); }
-    const float* source() const { return m_source; }  ///< the weights, if they are kept
-    /// The blocks whose products are added to the output in turn. The weights of larger blocks would not fit
-    /// the caches. Empty if winograd() is not null.
+    const float* source() const { return m_source; }  ///< the constructor's weights if kept, else null
+    /// Returns the blocks, whose products are added to the output one after another. The weights of larger
+    /// blocks would not fit the caches. Empty if winograd() is not null.
     const std::vector<ConvBlock>& blocks() const { return m_blocks; }
 
 private:

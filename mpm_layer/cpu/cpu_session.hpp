@@ -31,21 +31,21 @@ protected:
     const EncoderConfig& config() const { return m_config; }
     const CpuEncoder& weights() const { return *m_weights; }
     const Batch& batch() const { return m_batch; }
-    /// Queries, keys and values of the current block.
+    /// Returns the queries, keys and values of the current block.
     const HeadRows& heads() const { return *m_heads; }
     /// Begins a block whose rows attend within `spans`. Must be called before projectIn().
     void beginHeads(std::vector<Span> spans);
     bool isGlobal(int block) const { return m_config.isGlobal(m_config.firstBlock + block); }
-    /// These functions compute a part of a block for `count` rows from row `first`, each row independently.
-    /// projectIn() computes queries, keys and values. projectOut() adds the output of attention to the rows,
-    /// feed() adds the output of the MLP.
+    /// Each of these functions computes a part of a block for `count` rows from row `first` on. projectIn()
+    /// computes queries, keys and values, projectOut() adds the output of attention to the rows, and feed()
+    /// adds the output of the MLP.
     void projectIn(int block, int first, int count);
     void projectOut(int block, int first, int count);
     void feed(int block, int first, int count);
-    /// Calls visit(window, number, row) for each row of padding in the windows of an image. `number`:
-    /// index of the row among the window's padding, from 0. `row` has queries, keys and values.
+    /// Calls visit(window, number, row) for each row of padding in the windows of an image. `number` is the
+    /// index of the row among the window's padding. `row` has queries, keys and values.
     void eachPadding(int block, const std::function<void(int, int, const float*)>& visit) const;
-    /// Returns the memory for the output of attention: rows with their heads side by side.
+    /// Returns the memory for attention's output, with the heads of a row side by side. Sets `stride`.
     float* attendedRows(size_t& stride);
     /// Returns the rows of the batch, after the final norm if `norm` is true.
     const float* normedRows(bool norm);
@@ -67,14 +67,14 @@ private:
     std::shared_ptr<const CpuEncoder> m_weights;
     Batch m_batch;
     bool m_proportional = false;
-    std::vector<bool> m_keepsKeys;  ///< of each block
+    std::vector<bool> m_keepsKeys;  ///< for each block: whether a stage compares the block's keys
     Workspace& m_workspace;
-    std::vector<bool> m_rotatesByWindow;  ///< of each block
+    std::vector<bool> m_rotatesByWindow;  ///< for each block: the result of rotatesByWindow()
     std::vector<Span> m_spans;            ///< of the current block, like m_heads
     std::optional<HeadRows> m_heads;
-    /// If the reducer needs keys: the mean over heads of each row's keys in the current block.
+    /// The mean over heads of each row's key in the current block; set only if a stage compares the keys.
     std::vector<float> m_lastKeys;
-    bool m_keepsRotated = false;  ///< whether m_lastKeys are rotated
+    bool m_keepsRotated = false;  ///< whether m_lastKeys include rotary positions
     double m_mergeMs = 0, m_restoreMs = 0;
 };
 

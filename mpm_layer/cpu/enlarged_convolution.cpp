@@ -58,8 +58,8 @@ public:
     }
 
 private:
-    // `products` has an image for each element of a kernel row. For each row of these images: enlarges and
-    // shifts the rows of all elements, and adds them up.
+    // `products` has an image for each element of a kernel row. Enlarges and shifts each row of these images.
+    // Writes the sums over all elements to `lines`.
     void sumColumns(const float* products, float* lines, float* enlarged) const {
         const size_t image = static_cast<size_t>(m_from.rows) * m_from.columns;
         std::fill_n(lines, static_cast<size_t>(m_from.rows) * m_width, 0.f);

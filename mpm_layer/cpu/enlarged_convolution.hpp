@@ -19,11 +19,11 @@ struct Enlarging {
 class EnlargedConvolution {
 public:
     /// `weights` and `precision` are as for ConvWeights. `shape` is the shape of the convolution of the
-    /// enlarged image. It must have a stride of 1 and a single group of channels.
+    /// enlarged image, with a stride of 1 and a single group of channels.
     EnlargedConvolution(const float* weights, const ConvShape& shape, const Enlarging& from,
                         Precision precision);
 
-    /// Returns f32 if some weights would lose too much accuracy in int8.
+    /// Returns the precision of the packed weights. If any part of the weights is in f32, returns f32.
     Precision precision() const;
     bool fits(const ConvShape& shape, const Enlarging& from) const;
     /// Computes output = end(convolution of the enlarged images). Runs on OpenCV's threads; the bits depend

@@ -20,8 +20,8 @@ inline int wordsOf(Precision precision, int width) {
     return (width + valuesOf(precision) - 1) / valuesOf(precision);
 }
 
-/// The left operand of a product, in the precision of the product. Memory is readable to the end of the last
-/// row group.
+/// The left operand of a product, in the precision of the product. The memory is readable to the end of the
+/// last row group.
 class LeftRows {
 public:
     /// Places the rows in `memory`, whose contents are lost. `least`: Linear::least() of the layer that reads
@@ -29,7 +29,7 @@ public:
     LeftRows(kernels::Buffer& memory, Precision precision, int count, int width,
              std::optional<float> least = std::nullopt, kernels::Finer finer = kernels::Finer::Left);
 
-    /// Calls write(row), which must write row `r` as f32. Then converts the row to the precision.
+    /// Calls write(row), which must write row `r` as f32. Then converts the row to precision().
     template <class Write>
     void fill(int r, const Write& write) {
         float* row = m_precision == Precision::F32 ? m_data + r * m_stride : m_row;
@@ -79,14 +79,13 @@ struct RightColumns {
                   size_t outputStride) const;
 };
 
-/// The largest allowed loss of a layer in int8. The loss is the relative root mean square of the changes that
-/// quantising by column makes to the weights. Normally distributed weights lose 0.8 %. A column whose largest
-/// weight is 50 times as large as the others loses 11 %.
+/// The largest allowed loss (kernels::lossOfI8) of a layer in int8. Normally distributed weights lose 0.8 %.
+/// A column whose largest weight is 50 times as large as its other weights loses 11 %.
 constexpr double kLargestI8Loss = 0.025;
 
 /// The number of bytes of a weight in int8. The second byte holds the rounding error of the first byte. A
-/// layer with two bytes computes two products, so it takes twice as long. If the input rows are in f32 and
-/// `least` is not set, their values have two bytes too, which takes a third product.
+/// layer with two bytes computes two products, which takes twice as long. If the input rows are in f32 and
+/// `least` is not set, the input values have two bytes too, which takes a third product.
 enum class WeightBytes { One, Two };
 
 class Linear {
@@ -110,7 +109,7 @@ public:
 
     /// Computes output = epilogue(rows * weight + bias) on the calling thread. Ignores epilogue.bias.
     void apply(const LeftRows& rows, kernels::Epilogue epilogue, float* output, size_t outputStride) const;
-    /// Whether the layer can write rows of pairs.
+    /// Returns whether the layer can write rows of pairs.
     bool writesPairs() const {
         return m_precision == Precision::BF16 ||
                (m_precision == Precision::I8 && kernels::productI8WritesPairs(m_depth));
@@ -124,8 +123,8 @@ public:
                size_t outputStride) const;
 
 private:
-    /// Returns the epilogue with the bias and, if weights have two bytes, the product of the second bytes.
-    /// `errors`: the second bytes of the rows, or null.
+    /// Adds the bias to the epilogue. If weights have two bytes, also adds the products of the second bytes.
+    /// `errors` has the second bytes of the rows, or is null.
     kernels::Epilogue completed(kernels::Epilogue epilogue, const LeftRows& rows,
                                 const LeftRows* errors = nullptr) const;
     void addToBias(const std::vector<float>& values);
@@ -139,7 +138,7 @@ private:
 };
 
 /// Computes output[r] of the layer for rows[r], on all threads. Rows follow each other without padding.
-/// `some`: the rows to compute (null: all). All other rows of the output remain as they are.
+/// `some`: the rows to compute (null: all). The other rows of the output do not change.
 void multiplyRows(const float* rows, int count, const std::vector<int>* some, const Linear& layer,
                   kernels::Activation activation, float* output);
 

@@ -42,7 +42,7 @@ public:
     Norm finalNorm;
     int heads = 0, headSize = 0, inner = 0, hidden = 0;  ///< inner = heads * headSize
     float attentionScale = 0;
-    /// For bf16 attention: a factor for each column of `qkv`: attentionScale * kLog2E for queries, else 1.
+    /// A factor for each column of `qkv`, for bf16 attention: attentionScale * kLog2E for queries, else 1.
     std::vector<float> qkvFactors;
     Precision precision;  ///< the usual precision; attentionPrecision() and precisionOf() make exceptions
 
@@ -53,9 +53,9 @@ private:
                     int number);
     /// Returns the common precision of layers that read the same rows. Returns f32 instead of int8 if a layer
     /// loses too much accuracy in int8, or if the configuration does not allow int8. `sensitive`: plain int8
-    /// in these layers would change the scores of a detector too much, so the function returns bf16 if the
-    /// processor has bf16. If the result is int8 nevertheless, the weights of these layers must have two
-    /// bytes.
+    /// in these layers would change the scores of a detector too much. Instead of int8, the function then
+    /// returns bf16 if the processor has bf16, or f32 if the processor also lacks int8 instructions. If
+    /// the result is int8 nevertheless, the weights of these layers must have two bytes.
     Precision precisionOf(const NamedWeights& weights, const std::vector<std::string>& layers, int depth,
                           bool sensitive);
 

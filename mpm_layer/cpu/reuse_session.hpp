@@ -85,7 +85,7 @@ private:
     const ValueForm m_values;
     const bool m_valuesAreColumns;
     size_t m_keyStride;
-    Layout m_global, m_windowed;  ///< of global blocks and of all others; m_windowed is empty without windows
+    Layout m_global, m_windowed;  ///< of global and of other blocks; m_windowed is empty without windows
     struct Start {
         const Layout* layout;
         size_t at;

@@ -9,9 +9,9 @@
 namespace mpm::cpu {
 namespace {
 
-// Returns the distance between rows: whole cache lines, but no multiple of eight lines, because rows at such
-// distances would compete for few sets of a cache. The distance is smaller than paddedStride(): this memory
-// is kept from frame to frame and should be small.
+// Returns the distance between rows in floats: whole cache lines, but not a multiple of eight lines, because
+// rows at such a distance would compete for few sets of a cache. The memory of a stream is kept from frame to
+// frame and should be small, so the distance is usually smaller than paddedStride().
 size_t strideOf(int width) {
     const int lines = (width + 15) / 16;
     return static_cast<size_t>(lines % 8 == 0 ? lines + 1 : lines) * 16;
@@ -228,8 +228,8 @@ std::vector<float> TokenMemory::keyBias(int index, const float* ofRows) const {
 
 kernels::AttentionHead TokenMemory::head(const Block& block, const Span& span, const HeadQueries& queries,
                                          const float* keyBias) const {
-    // AttentionHead has a single stride. The stride of the queries is also the stride of f32 keys and values:
-    // if values are f32, the rows of each head follow each other without gaps, also in this memory.
+    // AttentionHead has a single stride. The stride of the queries also fits f32 keys and values: if values
+    // are f32, the rows of each head follow each other without gaps, in HeadRows and in this memory.
     const size_t at =
         queries.head * block.layout.headStep + static_cast<size_t>(span.firstKey) * m_encoder->headSize;
     return {queries.heads.at(HeadPart::Queries, queries.head, queries.first),

@@ -18,12 +18,12 @@ using kernels::kWinogradProducts;
 using kernels::kWinogradTile;
 
 constexpr int kTiles = 64;           // tiles of a task; a multiple of the columns of a panel
-constexpr int kBlockChannels = 512;  // channels of a block; factors of a task fit the level-3 cache
+constexpr int kBlockChannels = 512;  // channels of a block; a task's factors fit the level-3 cache
 constexpr int kSumRows = 96;         // rows of weights; their sums fit the level-2 cache
 constexpr int kLeastRows = 48;       // smallest number of rows of weights of a task
 constexpr int kLanes = 16;           // floats of the widest vector
-// Outputs and intermediate values are at most this many times as large as the sum of the absolute products of
-// the convolution. WinogradWeights::largestPixel() follows from this limit.
+// Outputs and intermediate values are at most this many times as large as the sum of the absolute values of
+// the convolution's products. WinogradWeights::largestPixel() follows from this limit.
 constexpr float kGrowth = 4096;
 
 int tilesOf(const ConvAxis& axis) {
@@ -273,7 +273,7 @@ bool suitsWinograd(const ConvShape& shape, Precision precision) {
 
 WinogradWeights::WinogradWeights(const float* weights, const ConvShape& shape) {
     const int outs = shape.outs, channels = shape.channels;
-    // A product reads whole groups of rows, from the first row of each factor.
+    // Products read whole row groups from the first row of each factor, so they may read beyond the last row.
     const int rows = checkedSum<int>(checkedProduct<int>(kWinogradProducts, outs), kernels::rowGroup());
     m_rows.emplace(m_memory, Precision::F32, rows, channels);
     parallelFor(outs, [&](int out) {

@@ -8,7 +8,7 @@
 
 namespace mpm::cpu {
 
-/// Whether a convolution is faster by Winograd's transforms than by products in this precision.
+/// Returns whether a convolution is faster with Winograd's transforms than with products in this precision.
 bool suitsWinograd(const ConvShape& shape, Precision precision);
 
 class WinogradWeights {

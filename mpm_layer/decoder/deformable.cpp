@@ -30,7 +30,7 @@ Deformable::Deformable(const DeformableShape& shape)
     for (const cv::Size& level : shape.levels)
         addLevel(level);
     checkedProduct<int>(m_positions, shape.heads, shape.headSize);
-    // So far, the lists describe only the samples of the first query. Repeats them for the other queries.
+    // So far, the lists describe only the first query's samples. Repeats these entries for the other queries.
     for (int i = m_samples; i < m_tile * m_samples; ++i) {
         m_columns.push_back(m_columns[i - m_samples]);
         m_rows.push_back(m_rows[i - m_samples]);

@@ -54,7 +54,7 @@ private:
     int m_samples;        ///< samples of a query and head
     int m_tile;           ///< queries of a tile
     int m_positions = 0;  ///< number of positions of all levels
-    int m_packed = 0;     ///< elements of a head, with zeros around the levels
+    int m_packed = 0;     ///< elements of a head's packed values, with zeros around the levels
     std::vector<Line> m_lines;
     // For each sample of a tile: the size of the sample's level, and the level's place in the packed values.
     std::vector<float> m_columns, m_rows;

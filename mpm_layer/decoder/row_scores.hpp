@@ -5,8 +5,8 @@
 
 namespace mpm::decoder {
 
-/// Finds the maximum of each row of `columns` scores (at least 1). Ignores NaN, but if all scores of a row
-/// are NaN, the result is NaN.
+/// Finds the maximum of each row of `columns` scores. `columns` must be at least 1. Ignores NaN, but if all
+/// scores of a row are NaN, the result is NaN.
 void largestOfRows(const float* scores, int rows, int columns, float* largest);
 
 /// Returns the indices of the `k` best scores, the best first. Equal scores are in the order of their

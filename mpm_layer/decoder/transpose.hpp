@@ -31,11 +31,11 @@ private:
     std::vector<int> m_sizes;
     std::vector<Axis> m_outer;
     size_t m_count = 1;  ///< number of entries of the outer axes
-    // The last axis of the result, and the last axis of the input. If both are the same axis, run() copies
-    // runs of elements.
-    size_t m_last = 1, m_lastFrom = 1;  ///< result's axis: extent, and elements between entries in the input
-    size_t m_first = 1, m_firstTo = 0;  ///< input's axis: extent, and elements between entries in the result;
-                                        ///< 0: both are the same axis
+    // m_last: extent of the result's last axis. In the input, its entries are m_lastFrom elements apart.
+    // m_first: extent of the input's last axis. In the result, its entries are m_firstTo elements apart. If
+    // both axes are the same axis, m_firstTo is 0, and run() copies runs of elements.
+    size_t m_last = 1, m_lastFrom = 1;
+    size_t m_first = 1, m_firstTo = 0;
 };
 
 }  // namespace mpm::decoder

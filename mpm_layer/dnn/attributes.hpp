@@ -26,7 +26,7 @@ bool switchAttribute(const cv::dnn::LayerParams& params, const char* name);
 float numberAttribute(const cv::dnn::LayerParams& params, const char* name, float fallback, float lowest);
 /// Reads PREFIXepsilon and PREFIXnorm; absent attributes have the values of `usual`.
 NormRule normAttributes(const cv::dnn::LayerParams& params, const std::string& prefix, const NormRule& usual);
-/// Whether an attribute is `other`; false if it is absent. Throws if it is neither `usual` nor `other`.
+/// Returns whether an attribute is `other`; false if absent. Throws if the value is not `usual` or `other`.
 bool choiceAttribute(const cv::dnn::LayerParams& params, const char* name, const char* usual,
                      const char* other);
 /// Reads `activation`; None if the attribute is absent.

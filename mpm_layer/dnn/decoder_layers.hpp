@@ -51,7 +51,7 @@ private:
     size_t weightIndex() const { return m_residual == Residual::None ? 1 : 2; }
     cpu::ConvShape shapeFrom(const std::vector<Sizes>& operands) const;
     cpu::Enlarging enlargingOf(const Sizes& x) const;
-    /// Packs `weight`, except a constant that is already packed for this shape and precision.
+    /// Packs `weight`, unless it is a constant that is already packed for this shape and precision.
     void pack(const cv::Mat& weight, bool constant, const cpu::ConvShape& shape, const Sizes& x);
 
     const std::vector<int> m_size;  ///< rows and columns of the enlarged input; zeros: not enlarged
@@ -71,7 +71,7 @@ private:
 
 /// A transposed convolution. Each input pixel has a window of output pixels, of size m_window, which is also
 /// the stride. If the kernel is as large as the window, a product and a shuffle compute the output.
-/// Otherwise, a separate convolution computes each pixel of the window.
+/// Otherwise, there is a separate convolution for each pixel of the window.
 class ConvTransposeLayer : public SmallLayer {
 public:
     explicit ConvTransposeLayer(const cv::dnn::LayerParams& params);

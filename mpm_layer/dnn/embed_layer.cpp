@@ -71,14 +71,14 @@ public:
             return true;
         });
     }
-    /// Whether a patch has the same bits in `other`, whose images must have the same size.
+    /// Returns whether a patch has the same bits in `other`, whose images must have the same size.
     bool samePatch(const PatchGrid& other, int image, int token) const {
         return eachRow(image, token, [&](const float* row) {
             const float* const others = other.m_images.ptr<float>() + (row - m_images.ptr<float>());
             return std::memcmp(row, others, m_patch.width * sizeof(float)) == 0;
         });
     }
-    /// Whether patches first..end-1, which must be complete rows of patches, have the same bits in `other`.
+    /// Returns whether patches first..end-1 (complete rows of patches) have the same bits in `other`.
     bool sameRows(const PatchGrid& other, int image, int first, int end) const {
         return eachBand(image, first, end, [&](size_t at, size_t count) {
             return std::memcmp(m_images.ptr<float>() + at, other.m_images.ptr<float>() + at,
@@ -105,7 +105,7 @@ private:
         }
         return true;
     }
-    /// Calls visit(offset, count) for each channel of these rows of patches, until visit() returns false.
+    /// Calls visit(offset, count) for each channel of patches first..end-1, until visit() returns false.
     template <class Visit>
     bool eachBand(int image, int first, int end, const Visit& visit) const {
         const int top = first / m_columns * m_patch.height;             // fits: a row of the image
@@ -150,8 +150,8 @@ std::vector<Sizes> EmbedLayer::outputSizes(const std::vector<Sizes>& operands) c
     return {{x[0], rows, dim}};
 }
 
-// Whether the patches fit the table. Throws if the model requires another number of patches: without this
-// check, the table would also accept fewer patches.
+// Returns whether the patches fit the table. Throws if the model requires another number of patches: without
+// this check, the table would also accept fewer patches.
 bool EmbedLayer::fits(int tokens, int rows) const {
     if (m_patches >= 0 && tokens != m_patches) {
         CV_Error(cv::Error::StsUnmatchedSizes,
@@ -218,7 +218,7 @@ bool EmbedLayer::pack(const cv::Mat& weight, bool constant) {
     return true;
 }
 
-// Calls visit(image, first, end) for tokens of whole rows of patches, in parallel.
+// Calls visit(image, first, end) in parallel. Tokens first..end-1 are whole rows of patches.
 template <class Visit>
 void EmbedLayer::eachRowOfPatches(const PatchGrid& grid, int images, const Visit& visit) const {
     if (grid.tokens() == 0) return;

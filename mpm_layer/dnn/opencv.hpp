@@ -76,14 +76,14 @@ protected:
     virtual int outputType(int /*index*/) const {
         return CV_32F;
     }
-    /// Whether output shapes depend on the values of inputs. Engines without dynamic shapes ignore this.
+    /// Returns whether output shapes depend on the values of inputs. Has no effect without dynamic shapes.
     virtual bool shapesDependOnData() const {
         return false;
     }
     virtual void run(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& out) = 0;
 
-    /// Returns the address of an engine's pointer to the layer's network; null if no engine has such a
-    /// pointer.
+    /// Returns the address of the pointer in which the engine stores the layer's network; null if no engine
+    /// stores the network.
     const void* const* networkPointer() {
 #ifdef MPM_OPENCV_NETWORK_POINTER
         netimpl = nullptr;  // only the new engine sets this pointer
@@ -92,8 +92,8 @@ protected:
         return nullptr;
 #endif
     }
-    /// Whether the engine has dynamic shapes. Such an engine passes constants as inputs, and passes only
-    /// connected outputs, which may have any size.
+    /// Returns whether the engine has dynamic shapes. An engine with dynamic shapes passes constants as
+    /// inputs, and passes only connected outputs, which may have any size.
     bool hasDynamicEngine() const {
 #ifdef MPM_OPENCV_DYNAMIC
         return !this->inputs.empty();  // only that engine names a layer's inputs
@@ -101,7 +101,7 @@ protected:
         return false;
 #endif
     }
-    /// Whether the engine passes a constant at this input; false if unknown.
+    /// Returns whether the engine passes a constant at this input; false if unknown.
     bool isConstantInput([[maybe_unused]] size_t index) const {
 #ifdef MPM_OPENCV_CONSTANTS
         struct Network : cv::dnn::Net {
@@ -114,7 +114,7 @@ protected:
         return false;
 #endif
     }
-    /// Whether run() must set the shape of each output, by resize().
+    /// Returns whether run() must set the shape of each output with resize().
     bool canResize() const {
         return shapesDependOnData() && hasDynamicEngine();
     }
@@ -170,8 +170,8 @@ inline LayerValues valuesOf([[maybe_unused]] cv::dnn::Net& net, [[maybe_unused]]
 
 inline cv::dnn::Net readOnnx(const std::string& path) {
 #ifdef MPM_OPENCV_ENGINE_AUTO
-    // Selects the new engine, which `--form layers` needs. If this engine lacks an operator, OpenCV uses the
-    // classic engine.
+    // Selects the new engine, which models of the form `layers` need. If this engine lacks an operator,
+    // OpenCV uses the classic engine.
     return cv::dnn::readNetFromONNX(path, cv::dnn::ENGINE_AUTO);
 #else
     return cv::dnn::readNetFromONNX(path);

@@ -122,7 +122,7 @@ void LinearLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& 
                           results);
         if (differ) parallelCopy(results, out[0].total(), out[0].ptr<float>());
     } catch (...) {
-        m_memory.clear();  // the new rows in the memory have no results
+        m_memory.clear();  // the memory has new rows without results
         throw;
     }
 }

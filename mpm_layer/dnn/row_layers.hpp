@@ -37,7 +37,7 @@ private:
     void pack(const std::vector<cv::Mat>& in, Precision precision);
 
     const kernels::Activation m_activation;
-    const bool m_followsEncoder;  ///< runs in NetworkPlace::precisionOfRows()
+    const bool m_followsEncoder;  ///< runs in the precision NetworkPlace::precisionOfRows()
     cpu::Linear m_weights;
     cv::Mat m_packed, m_bias;  ///< the operands that m_weights was packed from
     RowMemory m_memory;        ///< used if an encoder of the network runs with reuse

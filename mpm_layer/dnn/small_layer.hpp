@@ -22,7 +22,7 @@ public:
 protected:
     /// Returns the shapes of all outputs, as outputShapes() does. The caller checks the number of operands.
     virtual std::vector<Sizes> outputSizes(const std::vector<Sizes>& operands) const = 0;
-    /// Counts the operations for the first output; 0 if the operands do not fit.
+    /// Returns the number of operations for the first output; 0 if the operands do not fit.
     virtual int64 operations(const std::vector<Sizes>& /*operands*/, const Sizes& /*output*/) const {
         return 0;
     }
@@ -30,10 +30,10 @@ protected:
     /// Returns an operand; empty if it is absent.
     cv::Mat operand(const std::vector<cv::Mat>& in, size_t index) const;
     std::vector<Sizes> operandSizes(const std::vector<cv::Mat>& in) const;
-    /// Whether the operand is a constant, so that its packed form can be kept.
+    /// Returns whether the operand is a constant, whose packed form can be kept.
     bool isConstant(const std::vector<cv::Mat>& in, size_t index) const;
-    /// Whether the packed form of `before` is also valid for `now`. A layer must keep the matrix that it
-    /// packed, so that no other matrix can get the same memory.
+    /// Returns whether the packed form of `before` is also valid for `now`. A layer must keep the matrix that
+    /// the layer packed, so that no other matrix can get the same memory.
     static bool isSame(const cv::Mat& before, const cv::Mat& now) {
         return !before.empty() && before.data == now.data && before.size == now.size;
     }
