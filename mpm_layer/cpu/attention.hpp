@@ -25,7 +25,7 @@ ValueForm valueForm(Precision precision);
 bool takesValuesAsColumns(Precision precision, int headSize);
 
 /// The layout of a row for bf16 attention: queries, keys, then values. The query and the key of each head
-/// begin in a new word (pair). The values of all heads follow each other without gaps.
+/// begin at a new word (pair). The values of all heads follow each other without gaps.
 struct PairRow {
     explicit PairRow(const CpuEncoder& encoder);
 
@@ -104,7 +104,7 @@ private:
     float* m_data;
 };
 
-/// Memory for keys and values of a batch in the form that attention reads; used again for each block.
+/// Memory for the keys and values of a batch in the form that attention reads. Every block reuses it.
 struct AttentionScratch {
     kernels::Buffer keys;       // quads: [rows][heads * quads of a head's key]
     kernels::Buffer keyScales;  // scales of quads: [heads][rows]

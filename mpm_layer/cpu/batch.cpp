@@ -70,7 +70,7 @@ void Batch::place() {
     m_rowData.positions.assign(m_rows, -1);
 }
 
-// Returns the index in the input of a row of a window. `row` is the row's index in the window before any
+// Returns the index, in the input, of a window's row. `row` is the row's index in the window before any
 // merge. In the input, the special rows of all windows of an image come before its image tokens.
 int Batch::inputRow(int window, int row) const {
     const int w = windowOfImage(window), count = m_windows.count(), start = window / count * inputRows(),
@@ -158,9 +158,8 @@ std::vector<Span> Batch::windowSpans(bool padded) const {
     return spans;
 }
 
-// Returns the number of each token row of an image, for reports and for merge maps of an image. If
-// m_byRepresentative is true, rows are numbered in the raster order of their representatives. If not, rows
-// are numbered in the order of windows.
+// Returns a number for each token row of an image, for the image's reports and merge maps. The numbers follow
+// the raster order of the representatives if m_byRepresentative is true, else the order of windows.
 std::vector<int> Batch::numbers(int image) const {
     const int count = m_windows.count(), start = image * count;
     std::vector<int> rowAt(m_inputTokens, -1);

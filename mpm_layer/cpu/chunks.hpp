@@ -21,8 +21,8 @@ struct ChunkSize {
 
 /// Returns the size of chunks for products in this precision. The hidden layer of a chunk, with `hidden`
 /// values for each row, should fit a level-2 cache. AMX tiles process 32 rows together. In bf16 with tiles,
-/// chunks are larger: for few rows, loading the weights would take longer than multiplying. Only in f32,
-/// chunks may be smaller than `limit`. In other precisions, smaller chunks were not faster.
+/// chunks are larger: for few rows, loading the weights would take longer than multiplying. Chunks may
+/// be smaller than `limit` only in f32. In other precisions, smaller chunks were not faster.
 inline ChunkSize chunkSize(Precision precision, int hidden = 1) {
     constexpr int kTileRows = 32;
     const bool tiles = precision != Precision::F32 && kernels::multipliesInTiles();

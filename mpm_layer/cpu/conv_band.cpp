@@ -126,7 +126,7 @@ void ConvBand::measure(int begin, int end) {
     }
 }
 
-// For all channels, fills the cells of a line of the image, or of several joined lines.
+// Fills the cells of all channels for a line of the image, or for several joined lines.
 void ConvBand::fillLines(int y, int lines, int line) {
     const int width = m_width * lines;       // fits: a part of the image
     const int each = valuesOf(m_precision);  // channels of a plane

@@ -43,7 +43,7 @@ public:
     /// `channels` has the group's pixels. If `rectified` is true, negative pixels are read as zero.
     void fill(const float* channels, bool rectified, int top, int first, int planes);
 
-    /// Returns the largest absolute value, or NaN if a value is not finite. Only for cells of bytes.
+    /// Returns the largest absolute value, or NaN if a value is not finite. Must be called only in int8.
     float largest() const { return m_largest; }
     kernels::CellGrid cells() const;
     kernels::CellGrid sums() const;  ///< for each place, the sum of the bytes of all planes

@@ -16,7 +16,7 @@ constexpr size_t kTileBytes = size_t{1} << 20, kRowBytes = size_t{1} << 19;
 // The depth of a block, in cells, at which a tile's panels and some rows of weights fit the level-2 cache.
 constexpr int kBlockCells = 576;
 constexpr size_t kMostPanels = 16;
-constexpr int kRows = 96;  // a multiple of row groups and of tiles
+constexpr int kRows = 96;  // a multiple of the rows of a row group and of an AMX tile
 
 bool sumsByRow(const ConvShape& shape) {
     return shape.outsEach() < kFewOuts;

@@ -1,4 +1,5 @@
-// A convolution as products of its weights with tiles of pixels, which are gathered just before the product.
+// Computes a convolution as products of its weights with tiles of pixels. Each tile is gathered just before
+// its product.
 #pragma once
 
 #include <memory>
@@ -56,8 +57,8 @@ struct ConvBlock {
 /// Kept: the weights passed to ConvWeights remain valid as long as the ConvWeights object is used.
 enum class Source { Temporary, Kept };
 
-/// The weights of a convolution, in the order of the cells that are multiplied by the weights. If the source
-/// is Kept and suitsWinograd() is true, the object has Winograd's transforms of the weights instead, in f32.
+/// The weights of a convolution, in the order of the gathered cells (kernels::gatherPanel). If the source is
+/// Kept and suitsWinograd() is true, the object has Winograd's transforms of the weights instead, in f32.
 class ConvWeights {
 public:
     /// weights[outs][channels of a group][taps]. The precision becomes f32 if int8 would lose too much
@@ -70,8 +71,8 @@ public:
     bool fit(const ConvShape& shape) const;
     const WinogradWeights* winograd() const { return m_winograd.get(); }
     const float* source() const { return m_source; }  ///< the constructor's weights if kept, else null
-    /// Returns the blocks, whose products are added to the output one after another. The weights of larger
-    /// blocks would not fit the caches. Empty if winograd() is not null.
+    /// Returns the blocks, whose products are added to the output one after another. A deep convolution has
+    /// several blocks, so that the data of a product fit a cache. Returns none if winograd() is not null.
     const std::vector<ConvBlock>& blocks() const { return m_blocks; }
 
 private:

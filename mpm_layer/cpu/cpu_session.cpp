@@ -42,7 +42,7 @@ void normalise(const Norm& norm, const float* in, const NormRule& rule, int widt
     kernels::normaliseRow(in, width, norm.weightData(), norm.biasData(), rule, out);
 }
 
-// Fills `rows` with normalised rows of the residual stream.
+// Fills `rows` with rows of the batch, normalised if `norm` is present.
 void fillNormalised(const Norm& norm, const Batch& batch, int first, const NormRule& rule, LeftRows& rows) {
     for (int r = 0; r < rows.count(); ++r) {
         rows.fill(r, [&](float* to) {
@@ -273,8 +273,8 @@ RowsView CpuSession::metricOf(const StageRequest& request, int window, std::vect
     const float* data = nullptr;
     const bool attended = metric == Metric::LastKeys || request.reducer->moment() == Moment::AfterAttention;
     if (attended && m_heads) {
-        // data() + offset, not &[offset]: for a window without tokens the address may be one past the end of
-        // m_lastKeys.
+        // Uses data() + offset, not &m_lastKeys[offset]: if the window has no tokens, the address may be one
+        // past the end.
         data =
             m_lastKeys.data() + static_cast<size_t>(m_batch.window(window).first + m_batch.special()) * size;
     } else {

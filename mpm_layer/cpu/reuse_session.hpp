@@ -27,8 +27,8 @@ public:
     /// Stores keys and values of `count` rows, from row `first` of `heads`. `rows`: the numbers of these rows
     /// in the input. Threads may store different rows in parallel.
     void keep(int block, const HeadRows& heads, int first, const int* rows, int count);
-    /// Stores keys and values of a row of a window's padding; `row` has queries, keys and values side by
-    /// side.
+    /// Stores the keys and values of a padding row in a window. `row` has queries, keys and values side by
+    /// side. `number`: the index of the row among the window's padding.
     void keepPadding(int block, int window, int number, const float* row);
 
     /// Returns the biases of the input rows in the order of a block's keys; 0 for padding.

@@ -9,9 +9,9 @@
 namespace mpm::cpu {
 namespace {
 
-// Returns the distance between rows in floats: whole cache lines, but not a multiple of eight lines, because
-// rows at such a distance would compete for few sets of a cache. The memory of a stream is kept from frame to
-// frame and should be small, so the distance is usually smaller than paddedStride().
+// Returns the distance between rows, in floats. The distance is a number of whole cache lines, but not a
+// multiple of eight lines, because such rows would compete for few sets of a cache. The memory of a stream is
+// kept from frame to frame and should be small, so the distance is usually smaller than paddedStride().
 size_t strideOf(int width) {
     const int lines = (width + 15) / 16;
     return static_cast<size_t>(lines % 8 == 0 ? lines + 1 : lines) * 16;
@@ -62,7 +62,7 @@ TokenMemory::Layout TokenMemory::layoutOf(const EncoderConfig& config, const Win
     layout.scaleStride = strideOf(readableKeys(layout));
     layout.valueStride = strideOf(m_valuesAreColumns ? layout.values / 2 : m_encoder->inner);
     layout.scalesAt = wholeLines(keysSize(layout));
-    // Scales of the keys; if values are quads, also the biases and inverses of the values' steps (ValueStep).
+    // Each key has a scale. If values are quads, a token's values have a bias and an inverse (ValueStep).
     const int scales = m_precision != Precision::I8 ? 0 : m_values == ValueForm::Quads ? 3 : 1;
     layout.valuesAt =
         layout.scalesAt + wholeLines(checkedProduct<size_t>(scales * m_encoder->heads, layout.scaleStride));

@@ -257,9 +257,9 @@ private:
 }  // namespace
 
 bool suitsWinograd(const ConvShape& shape, Precision precision) {
-    // If there are fewer channels or tiles, the transforms take longer than the products that they save. If
-    // there are fewer tiles than columns in two panels, too many columns stay empty. Products in bf16 take
-    // less time, so Winograd's transforms need more tiles to be faster.
+    // If there are fewer channels or tiles than these limits, the transforms take longer than the saved
+    // products. If there are fewer tiles than columns in two panels, too many columns stay empty. Products in
+    // bf16 take less time, so Winograd's transforms need more tiles to be faster.
     constexpr int kLeastChannels = 16, kLeastTilesBf16 = 256;
     constexpr std::int64_t kLeastWeights = 32 * 32;
     const bool half = precision == Precision::BF16;

@@ -10,8 +10,8 @@
 namespace mpm::decoder {
 namespace {
 
-// The size of a tile: enough rows that most rows of the masks are used several times, and so few columns that
-// their masks and scores fit a level-2 cache.
+// The size of a tile. With this many rows, most rows of the masks are used several times. With so few
+// columns, the masks and scores of the columns fit a level-2 cache.
 constexpr int kTileRows = 64, kTileColumns = 128;
 constexpr int kTileFloats = 1 << 18;
 
@@ -28,8 +28,8 @@ int inParts(int whole, int part) {
 
 }  // namespace
 
-// The temporary memory of a thread. For two rows of the masks, it has the scores of all classes (with
-// sigmoid_first) or the stretched masks of all queries (without).
+// The temporary memory of a thread. `rows` has the data of two rows of the masks: the scores of all classes
+// if m_sigmoidFirst is true, else the stretched masks of all queries.
 struct MaskLabels::Scratch {
     struct Row {
         int index = -1;

@@ -1,5 +1,5 @@
-// Computes the class of each pixel from masks and classes of queries. Works tile by tile, so that no masks or
-// scores of the image's size are stored.
+// Computes the class of each pixel from the masks and classes of queries. Works tile by tile, so that no
+// masks or scores of the image's size are stored.
 #pragma once
 
 #include <functional>
@@ -35,7 +35,7 @@ private:
     };
     struct Columns {
         kernels::Runs runs;
-        std::vector<int> sources;  ///< with sigmoid_first: the columns of the masks that `runs` indexes
+        std::vector<int> sources;  ///< if m_sigmoidFirst: columns of the masks; `runs` indexes this list
     };
     struct Scratch;
 

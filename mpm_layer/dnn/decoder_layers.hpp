@@ -160,7 +160,7 @@ private:
 
     int m_heads, m_points;
     std::vector<cv::Size> m_levels;
-    int m_positions = 0;  ///< sum over all levels
+    int m_positions = 0;  ///< of all levels
 };
 
 class MaskLabelsLayer : public SmallLayer {

@@ -231,7 +231,7 @@ void EmbedLayer::eachRowOfPatches(const PatchGrid& grid, int images, const Visit
     });
 }
 
-// Multiplies the patches of some tokens, and adds the table's rows.
+// Multiplies the patches of some tokens by the weights, and adds the table's rows.
 void EmbedLayer::project(const PatchGrid& grid, int image, const std::vector<int>& tokens,
                          const cv::Mat& table, cv::Mat& out) const {
     static thread_local kernels::Buffer memory, scratch;

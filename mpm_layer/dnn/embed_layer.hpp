@@ -40,7 +40,7 @@ private:
     int m_zeros;                 ///< number of rows of zeros before the table
     int m_patches;               ///< required number of patches; negative: any
     cv::Size m_patch;            ///< in pixels; empty if the input is patches
-    cpu::Linear m_weights;       ///< their precision is NetworkPlace::precisionOfRows()
+    cpu::Linear m_weights;       ///< in the precision NetworkPlace::precisionOfRows()
     int m_depth = 0;             ///< rows of the weights
     cv::Mat m_packed;            ///< the matrix that m_weights was packed from
     cv::Mat m_images, m_tokens;  ///< of the previous forward, for projectAgain(); empty if unknown

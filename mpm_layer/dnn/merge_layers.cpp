@@ -66,8 +66,8 @@ void MergeLayer::compute(const std::vector<cv::Mat>& in, std::vector<cv::Mat>& o
                    [&](const std::vector<MergeMap>& maps) { return place(tokens, maps, out); });
 }
 
-// Resizes the outputs, because their sizes depend on the maps. Writes all values except the merged rows.
-// Returns the addresses for the merged rows.
+// If canResize() is true, resizes the outputs, because their sizes depend on the maps. Writes all values
+// except the merged rows, and returns the addresses for the merged rows.
 std::vector<float*> MergeLayer::place(const cv::Mat& tokens, const std::vector<MergeMap>& maps,
                                       std::vector<cv::Mat>& out) const {
     const int images = tokens.size[0], count = tokens.size[1] - m_special, dim = tokens.size[2];

@@ -96,7 +96,7 @@ protected:
     /// inputs, and passes only connected outputs, which may have any size.
     bool hasDynamicEngine() const {
 #ifdef MPM_OPENCV_DYNAMIC
-        return !this->inputs.empty();  // only that engine names a layer's inputs
+        return !this->inputs.empty();  // only an engine with dynamic shapes names a layer's inputs
 #else
         return false;
 #endif
@@ -147,7 +147,7 @@ inline void resetSizes([[maybe_unused]] cv::dnn::Net& net, [[maybe_unused]] cons
 #endif
 }
 
-/// The numbers of a layer's inputs and outputs in the engine with dynamic shapes. In other engines, both
+/// The indices of a layer's inputs and outputs in the engine with dynamic shapes. In other engines, both
 /// lists are empty.
 struct LayerValues {
     std::vector<int> inputs, outputs;
