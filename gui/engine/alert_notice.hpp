@@ -1,4 +1,4 @@
-// The data of an alert that the list of alerts, the publishers and the recordings need.
+// What the list of alerts, the publishers and the recordings need to know about an alert.
 #pragma once
 
 #include <QDateTime>

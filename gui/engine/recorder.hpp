@@ -53,8 +53,8 @@ public:
     void setSource(const QString& source, Question question = {});
     void add(pipeline::Measurement measurement);
     void addEvent(pipeline::Event event);
-    /// Sets the source's known objects. They are written every ten seconds, before questions are answered,
-    /// and at the end.
+    /// Sets the source's known objects. The objects are written every ten seconds, before each question is
+    /// answered, and when the recorder ends.
     void setObjects(std::shared_ptr<const pipeline::KnownObjects> objects);
     /// Exports as JSON if the file's name ends in .json, otherwise as CSV. `classes`: names by id.
     void exportTo(const QString& file, pipeline::Millis from, pipeline::Millis to,

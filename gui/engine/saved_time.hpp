@@ -32,7 +32,8 @@ public:
 
     bool stale() const { return !any() || Steady::now() - m_newest > kFresh; }
 
-    /// Return times over the same frames: two medians, and mergedMs() as their difference.
+    /// The next functions use the same frames. wholeMs() and savedMs() return medians, mergedMs() returns the
+    /// difference of the two medians.
     double wholeMs() const { return median(&Entry::whole); }
     double mergedMs() const { return wholeMs() - savedMs(); }
     double savedMs() const { return median(&Entry::saved); }

@@ -86,8 +86,8 @@ struct Font::Face {
         return capital > 0;
     }
 
-    /// Calls `each` with each glyph and the glyph's x. Returns the x of the line's end. Every x is in units
-    /// of 1/64 pixel.
+    /// For every glyph, calls `each` with the glyph and its x. Returns the x of the line's end. Every x is in
+    /// units of 1/64 pixel.
     template <typename Each>
     FT_Pos layOut(const std::string& text, double height, Each each) {
         const auto size = static_cast<FT_F26Dot6>(std::lround(64 * std::max(1.0, height / capital)));

@@ -30,7 +30,7 @@ struct SourceStatus {
     std::int64_t frames = 0;
     int passes = 0;                         ///< complete passes of a file or folder that loops
     std::int64_t dropped = 0;               ///< frames that a newer frame replaced before take()
-    std::int64_t position = -1;             ///< number of the newest frame in the film; -1: no frame, or live
+    std::int64_t position = -1;             ///< of the latest frame in the video; -1: no frame yet, or live
     std::int64_t length = -1;               ///< number of frames of the film; -1 if unknown
     std::string codec;                      ///< codec of the film or stream, if known
     double rate = 0;                        ///< frames per second of the film; 0 if unknown

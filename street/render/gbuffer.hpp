@@ -1,4 +1,4 @@
-// The properties of each pixel of the street that do not depend on light.
+// The properties that do not depend on light, for each pixel of the street.
 #pragma once
 
 #include <algorithm>

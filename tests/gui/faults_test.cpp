@@ -24,7 +24,7 @@ int rounds() {
     return qEnvironmentVariableIntValue("MPM_FAULT_ROUNDS");
 }
 
-/// Checks every frame that an engine shows, and keeps the engine's state.
+/// Checks every frame that an engine shows, and stores the state that the engine reports.
 struct Witness : QObject {
     explicit Witness(Engine& engine) {
         connect(&engine, &Engine::framed, this, [this](const LiveFrame& frame) {

@@ -145,7 +145,7 @@ void ModelsTest::statisticsTellNightFromDay() {
     QCOMPARE(model.index(StatisticsModel::Frames, StatisticsModel::Difference).data().toString(),
              QStringLiteral("1 change"));
     QCOMPARE(model.index(StatisticsModel::Kept, StatisticsModel::Difference).data().toString(),
-             QStringLiteral("+10.0 ± 1.8"));  // the standard error is 10.54 of 600 tokens by day, 0 by night
+             QStringLiteral("+10.0 ± 1.8"));  // standard error: 1.8 % of 600 tokens by day, 0 by night
     model.clear();
     QCOMPARE(model.statistics().day().kept.count(), 0);
 }

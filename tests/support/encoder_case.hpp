@@ -35,7 +35,7 @@ struct EncoderOptions {
     cv::Size grid, window;
     bool padding = false;
     std::vector<int> globalBlocks;
-    bool ropeOfWindow = false;  ///< rotary tables cover a window, but cover the grid in global blocks
+    bool ropeOfWindow = false;  ///< rotary tables cover one window; in global blocks, the whole grid
     unsigned seed = 1;
 
     int dim() const { return heads * headSize; }

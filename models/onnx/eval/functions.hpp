@@ -5,7 +5,7 @@
 
 namespace mpm::models {
 
-/// Writes exp(x - top) within 2 units in the last place, and returns the sum. No value may be above `top`.
+/// Writes exp(x - top), exact to 2 units in the last place, and returns the sum. No value may be above `top`.
 /// Results below the smallest normal number are 0.
 double exponentials(const float* x, float* y, int64_t count, float top);
 

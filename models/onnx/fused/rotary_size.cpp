@@ -132,8 +132,8 @@ public:
                 if (!fitAxis(formula, axis(head, columns), measured, round)) return std::nullopt;
             }
         }
-        // First tries frequencies from a base with a single significant digit, because such frequencies are
-        // free of the table's rounding errors.
+        // First tries frequencies computed from a base that has a single significant digit, because such
+        // frequencies are free of the table's rounding errors.
         if (gives(formula, round)) return round;
         if (gives(formula, measured)) return measured;
         return std::nullopt;

@@ -9,7 +9,8 @@ namespace mpm::models {
 /// Transpose. Leaves unsupported cases unchanged.
 void expandComposites(Graph& graph, const Inferred& inferred);
 
-/// Replaces the Gathers of an exported unfold, which cut an image into patches, by a Reshape and a Transpose.
+/// An exported unfold cuts an image into patches with Gathers. Replaces these Gathers with a Reshape and a
+/// Transpose.
 void cutPatches(Graph& graph, const Inferred& inferred);
 
 /// Replaces adaptive pooling by a product. If the pooled areas differ in size, an export gathers the pixels

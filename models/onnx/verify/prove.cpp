@@ -37,8 +37,8 @@ cv::Mat randomImage(const Shape& shape, int number) {
     return x;
 }
 
-// Returns two numbers for each image: width and height, or height and width, as the graph reads them. All
-// numbers differ.
+// Returns two numbers for each image. Some graphs read them as width and height, others as height and width.
+// All numbers differ.
 cv::Mat someSizes(int64_t batch) {
     cv::Mat sizes(checkedCast<int>(batch), 2, CV_32F);
     for (int k = 0; k < 2 * sizes.rows; ++k)

@@ -35,8 +35,8 @@ struct FileTensor {
 
     std::int64_t count() const;
     /// Copies all elements in row-major order; `out` must have room for count() elements.
-    void copyTo(float* out) const;         ///< floating-point elements
-    void copyTo(std::int64_t* out) const;  ///< integers
+    void copyTo(float* out) const;         ///< for floating-point tensors
+    void copyTo(std::int64_t* out) const;  ///< for tensors of integers
 };
 
 using FileTensors = std::map<std::string, FileTensor>;

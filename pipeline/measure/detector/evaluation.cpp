@@ -41,7 +41,7 @@ cv::Mat readBelow(const std::string& root, const CocoImage& image) {
     try {
         return imageAt(image.pathBelow(root), cv::IMREAD_COLOR);
     } catch (const cv::Exception& error) {
-        if (error.code == cv::Error::StsNoMem) throw;  // ends the run: the image is not damaged
+        if (error.code == cv::Error::StsNoMem) throw;  // not the image's fault, so the run ends
         throw BadFile(error.err);
     }
 }

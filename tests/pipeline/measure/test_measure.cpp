@@ -150,7 +150,7 @@ TEST(ShareScores, OracleCountsLabels) {
     for (int k = 0; k < 6; ++k) {
         const int most = k == 4   ? 13
                          : k == 5 ? 12
-                                  : 16 - k;  // from superpatch 4 on, one of the k pixels has label 3, too
+                                  : 16 - k;  // if k > 3, one of the k pixels also gets label 3
         EXPECT_GE(scores.at<float>(k / 3, k % 3), most / 16.0F) << k;
         EXPECT_LT(scores.at<float>(k / 3, k % 3), (most + 0.6F) / 16) << k;
     }

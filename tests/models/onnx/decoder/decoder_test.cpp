@@ -1,5 +1,6 @@
-// The converter must recognise deformable attention and masked softmax in the forms of exporters, with the
-// same results. Similar graphs that compute other values must stay.
+// The converter must recognise deformable attention and masked softmax however an exporter writes them, and
+// the converted model must give the results of the export. Similar graphs that compute other values must
+// stay unchanged.
 #include <algorithm>
 #include <cmath>
 #include <random>
