@@ -188,7 +188,8 @@ List<char> besides(const State& state) {
     return beside;
 }
 
-// Describes the decoder's blocks; if there are none, the kind of layers after the backbone.
+// Describes the decoder's blocks and the attention outside blocks; if there is neither, the kind of layers
+// after the backbone.
 std::string decoderOf(const State& state, const List<char>& beside) {
     int blocks = 0;
     bool merged = false;

@@ -26,7 +26,7 @@ struct AlertRule {
     int fromHour = 0, toHour = 24;  ///< local hours of the rule, 0..24; may span midnight
     std::string label;              ///< name of the class; if empty, rules for objects check every class
     bool above = true;              ///< false: alert below the threshold
-    double threshold = 0;  ///< tokens, share or luminance (0..1), objects, seconds; unused for SourceDown
+    double threshold = 0;  ///< a count of tokens or objects, a share or a luminance (both 0..1), or seconds
     std::chrono::milliseconds hold{0};
     std::chrono::milliseconds coolDown{60'000};  ///< least time between two alerts of the rule
 

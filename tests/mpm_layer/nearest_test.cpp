@@ -163,7 +163,8 @@ TEST(Nearest, OneHugeElement) {
     checkEveryRow(apart);
 }
 
-/// Computes an upper bound of the similarity of two rows (`upper`, with the margin), and their similarity.
+/// Computes the similarity of two rows minus 1, and an upper bound of this value, `upper`, which includes the
+/// screen's margin.
 struct Pair {
     Pair(const cv::Mat& rows, const kernels::ScreenBasis& basis, bool words) {
         const int width = rows.cols, depth = kernels::screenCells(width, words);

@@ -53,8 +53,8 @@ private:
         }
     }
 
-    // Returns the values that are at most kSteps nodes in front of `value` or, if `forwards` is true, behind
-    // `value`.
+    // Returns `value` and the values at most kSteps nodes before it (its inputs) or, if `forwards` is true,
+    // after it (its users).
     List<int> reached(int value, bool forwards) const {
         List<int> all{value}, edge{value};
         for (int step = 0; step < kSteps; ++step) {

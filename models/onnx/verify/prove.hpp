@@ -67,7 +67,8 @@ Choice compareChoices(const Tensor& scores, const Tensor& indices, const Tensor&
 double valueOf(const cv::Mat& m, size_t k);
 
 /// Returns the largest difference, over all pixels, between the score of the best class and the score of the
-/// label's class, relative to the largest score. Labels are right if the result is within the tolerance.
+/// label's class, relative to the largest magnitude of a score. Labels are right if the result is within the
+/// tolerance.
 double labelDifference(const Tensor& scores, const cv::Mat& labels);
 
 /// Like labelDifference(), but computes the scores from masks and classes of queries with the formula of
