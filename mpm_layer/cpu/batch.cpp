@@ -330,8 +330,8 @@ std::vector<int> Batch::restored() const {
     return rows;
 }
 
-// Returns the map of all merges for the next segment of a chain. The next segment takes the rows of each
-// window in the order of their ids, so the ids of a window's rows must be in ascending order.
+// Returns the map of all merges for the next segment of a chain. The next segment reads a window's rows in
+// ascending order of their ids. So each window's ids are sorted, and the rows keep their order.
 cv::Mat Batch::composedMap(int image) const {
     const std::vector<int> numbers = this->numbers(image);
     cv::Mat map(1, m_inputTokens, CV_32S);

@@ -71,7 +71,7 @@ public:
     Reader& operator=(const Reader&) = delete;
 
     /// Takes the newest frame. If an earlier call took this frame, waits up to `wait` for a newer frame.
-    /// Returns false if there was no newer frame or the source ended.
+    /// Returns false if no newer frame arrived in time, or if the source ended and its last frame was taken.
     bool take(Frame& frame, std::chrono::milliseconds wait);
 
     /// The five functions below control a film. If the source is live, these functions do nothing. A call

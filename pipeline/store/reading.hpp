@@ -82,7 +82,8 @@ struct ReadingField {
     double otherwise = NAN;  ///< published if the value is missing; NaN: null in MQTT, nothing in Prometheus
     struct {
         std::optional<Summed> field;
-        const char *sum = nullptr, *count = nullptr;  ///< columns of `bucket`; null `count`: never absent
+        /// Columns of `bucket`. `count` is null if every reading has the field.
+        const char *sum = nullptr, *count = nullptr;
     } summed = {};
     struct {
         const char *name = nullptr, *help = nullptr;

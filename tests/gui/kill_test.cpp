@@ -43,8 +43,8 @@ ProfileState stateOf(int number) {
     return state;
 }
 
-/// Runs in the child: writes store, settings and thumbnails as fast as possible. After each write, prints the
-/// number that must now be in all files.
+/// Runs in the child: writes store, settings and thumbnails as fast as possible. After each round, prints the
+/// number that store and settings must now contain.
 int writeForEver(const QString& name) {
     Profile profile(name);
     QDir().mkpath(QFileInfo(profile.storePath()).path());

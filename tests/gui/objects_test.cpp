@@ -1,5 +1,5 @@
-// Follows objects from the network to the table, the store, alerts with a cut-out of the image, a broker and
-// Prometheus, also after a restart.
+// Follows objects from the network to the table, the store, a broker, Prometheus, and alerts, which have a
+// cut-out of the image. Also tests a restart.
 #include <atomic>
 #include <set>
 

@@ -34,8 +34,8 @@ double exportDifference(Segmenter& model, const std::string& path, uint64_t seed
 /// otherwise. Returns the difference.
 double exportStandard(Segmenter& model, const pipeline::Classes& classes, const std::string& path);
 
-/// Like exportStandard(), for the fused form with `blocks` as default schedule. Compares outputs with and
-/// without merging.
+/// Like exportStandard(), for the fused form with `blocks` as default schedule. Compares OpenCV's outputs
+/// with LibTorch's twice: without merging and with merging.
 double exportFused(Segmenter& model, const pipeline::Classes& classes, const std::vector<int>& blocks,
                    const std::string& path);
 
