@@ -15,7 +15,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr double kJitter = 2'000;  // longest usual time between two readings, in milliseconds
+constexpr double kJitter = 2'000;  // in milliseconds; a curve bridges every gap of at most this length
 
 constexpr int kGridLines = 4;
 
@@ -24,8 +24,8 @@ constexpr double kLeastHeight = 22;
 
 }  // namespace
 
-/// Returns the largest gap between readings, in columns, that a curve bridges: three times the usual gap. In
-/// a longer gap, the source had stalled or the program was not running.
+/// Returns the largest gap between readings, in columns, that a curve bridges: three times the usual gap, at
+/// least kJitter. In a longer gap, the source had stalled or the program was not running.
 int TimelineView::gapAllowed(const Columns& columns) const {
     std::vector<int> distances;
     int last = -1;

@@ -66,7 +66,7 @@ private:
     std::vector<pipeline::AlertRule> m_rules;
     pipeline::AlertInput m_input;
     bool m_showing = false;
-    double m_thresholdShown = 0;  // as rounded by the box; any other number is from the user
+    double m_thresholdShown = 0;  // the box's value at the last update; any other value is from the user
     QListWidget* m_list;
     QPushButton* m_plus = nullptr;
     QWidget* m_form = nullptr;

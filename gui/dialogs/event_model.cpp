@@ -14,8 +14,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// Returns the words for a kind of event. If the kind is unknown, perhaps from a newer version, returns the
-/// kind.
+/// Returns the words for a kind of event. Returns an unknown kind, perhaps from a newer version, unchanged.
 QString kindText(const std::string& kind) {
     if (kind == "day") return EventModel::tr("Day begins");
     if (kind == "night") return EventModel::tr("Night begins");

@@ -18,8 +18,8 @@ public:
     /// if null, no objects are followed.
     Analysis analyse(const LiveFrame& frame, const Request& request,
                      pipeline::ObjectFollower* follower = nullptr);
-    /// Runs the analysed frame with reuse in a second network of the same file. The first network runs
-    /// without reuse, so it forgets earlier frames. Returns null if reuse is not requested or not possible.
+    /// Runs the analysed frame with reuse. Uses a second network of the same file, because the first network
+    /// runs without reuse and keeps no values. Returns null if reuse is not requested or not possible.
     std::shared_ptr<const pipeline::Segmentation> reuseBeside(const Analysis& analysis,
                                                               const Request& request);
     /// Runs the analysed frame again with the schedule `with` or, if `with` is empty, with all tokens.

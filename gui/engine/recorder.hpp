@@ -136,8 +136,8 @@ private:
     std::vector<std::int64_t> m_unwanted;  // guarded by m_mutex: ids of events to remove
     std::map<QString, std::shared_ptr<const pipeline::KnownObjects>> m_objects;  // by source; under m_mutex
 
-    /// A comparison in progress. The thread compares hour by hour between writes, because to compare weeks of
-    /// readings takes seconds, and writes must not wait that long.
+    /// A comparison in progress. The thread compares hour by hour between writes, because comparing weeks
+    /// of readings takes seconds, and writes must not wait that long.
     struct Comparing {
         pipeline::Setup setup;
         pipeline::Millis from;

@@ -14,7 +14,7 @@ class SavedTime {
 public:
     static constexpr std::size_t kKept = 9;
 
-    /// Without a comparison for this time, the values are stale, because the machine's load may have changed.
+    /// If the newest comparison is older than kFresh, the values are stale: the machine's load may differ.
     static constexpr std::chrono::seconds kFresh{5};
 
     /// Adds a comparison. If the conditions have changed, drops the earlier comparisons first.

@@ -31,7 +31,7 @@ struct Span {
 };
 
 struct TimelineColumn {
-    static constexpr int kStages = 4;  ///< most curves for merges before the last; more would look alike
+    static constexpr int kStages = 4;  ///< limit of curves for merges before the last; more would look alike
     // `stages` and `kept` are percentages of the tokens before any merge, so that models can be compared.
     std::array<Span, kStages> stages;  ///< after each merge except the last; only in single readings
     Span kept;                         ///< after the last merge

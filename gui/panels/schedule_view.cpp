@@ -34,7 +34,7 @@ void paintBar(QPainter& painter, const QRectF& area, const QModelIndex& index, c
     painter.setBrush(theme.raised);
     painter.drawRoundedRect(column, 2, 2);
     if (all <= 0) return;
-    const double height = column.height() * tokens / all;  // fits: a height on the screen, in floating point
+    const double height = column.height() * tokens / all;  // fits: floating point
     painter.setBrush(theme.kept);
     painter.drawRoundedRect(QRectF(column.left(), column.bottom() - height, column.width(), height), 2, 2);
     const QModelIndex before = index.siblingAtRow(index.row() - 1);

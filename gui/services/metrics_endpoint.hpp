@@ -26,7 +26,7 @@ public:
     MetricsEndpoint(const MetricsSettings& settings, const QList<QHostAddress>& addresses);
     ~MetricsEndpoint();
 
-    /// Both return what the server uses. If the settings have port 0, the system chooses a free port.
+    /// Return the port and the address in use. If the settings have port 0, the system chooses a free port.
     int port() const;
     QHostAddress address() const;
     void add(const QString& source, const pipeline::Measurement& measurement,

@@ -13,7 +13,7 @@ namespace mpm::gui {
 namespace {
 
 constexpr qint64 kAlertVideo = 15'000;  // usual length of an alert's video, in ms
-constexpr qint64 kNameSteps = 1'500;    // limit of ms between an alert and the time in its video's file name
+constexpr qint64 kNameSteps = 1'500;    // ms; limit from an alert to the time in its video's file name
 
 QString fromStore(const std::string& text) {
     return QString::fromStdString(text);

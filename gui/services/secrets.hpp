@@ -24,9 +24,9 @@ public:
     void find(const QString& key,
               std::function<void(std::optional<QString> secret, const QString& problem)> then);
 
-    /// Both use the key PROFILE/NAME for the address of a source, because two profiles may have sources
-    /// of the same name. If this key does not exist, findAddress() looks for the key NAME, which a
-    /// user or an earlier version may have made.
+    /// keepAddress() and findAddress() use the key PROFILE/NAME, because two profiles may have sources of the
+    /// same name. If this key does not exist, findAddress() looks for the key NAME, which a user or an
+    /// earlier version may have made.
     void keepAddress(const QString& name, const QString& address,
                      std::function<void(const QString& problem)> then);
     void findAddress(const QString& name,

@@ -176,7 +176,7 @@ bool isSame(const QSettings& one, const QSettings& other) {
            });
 }
 
-/// Removes the lock file that QSettings leaves if memory runs out during `sync`. Without this, the destructor
+/// Removes the lock file that QSettings leaves if memory runs out during `sync`. Otherwise, the destructor
 /// of QSettings, which writes once more, would wait forever for the lock.
 class LockRemover {
 public:

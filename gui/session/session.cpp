@@ -33,8 +33,8 @@ void Session::lockProfile() {
     m_lock = std::make_unique<QLockFile>(m_profile.lockPath());
     m_lock->setStaleLockTime(0);  // a lock stays valid, even if its program runs for weeks
     if (m_lock->tryLock() || m_lock->error() != QLockFile::LockFailedError) return;
-    // In a container, this process may have the process id of a killed monitor, so that monitor's lock seems
-    // valid. If another process really holds the lock, removeStaleLockFile() fails.
+    // In a container, this process may have the process id of a killed monitor, whose lock then seems valid.
+    // If another process really holds the lock, removeStaleLockFile() fails.
     if (m_lock->removeStaleLockFile() && m_lock->tryLock()) return;
     qint64 process = 0;
     QString host, program;

@@ -38,7 +38,7 @@ public:
     /// writing succeeds again.
     void save();
 
-    /// Both open a source for the user; the next start opens it again. `engine`: any engine of the session.
+    /// Open a source for the user; the next start opens it again. `engine`: any engine of the session.
     /// `name`: passed to nameSource() when the source is open; if absent, the source keeps its name.
     void openSource(Engine& engine, const QString& source, const std::optional<QString>& name = {});
     Engine& addSource(const QString& source, const std::optional<QString>& name = {});

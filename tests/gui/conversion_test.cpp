@@ -64,7 +64,7 @@ void ConversionTest::convertsInAChild() {
     QCOMPARE(converters(), 0);
     const QFileInfo file(made[0][1].toString());
     QVERIFY(file.size() > 1'000'000);
-    const mode_t mask = umask(0);  // a model shows nothing of a camera, so it may have the umask's mode
+    const mode_t mask = umask(0);  // decides the file's mode, because a model shows nothing of a camera
     umask(mask);
     QCOMPARE(bool(file.permissions() & QFile::ReadGroup), (mask & S_IRGRP) == 0);
     QCOMPARE(bool(file.permissions() & QFile::ReadOther), (mask & S_IROTH) == 0);

@@ -249,7 +249,7 @@ void FaultsTest::wrongModelsAreRefused() {
     QRandomGenerator random(7);
     for (int i = 0; i < 6; ++i) {
         QByteArray damaged = i < 3 ? whole.left(whole.size() * (i + 1) / 4) : whole;
-        for (int byte = 0; i >= 3 && byte < 400; ++byte)  // damages the first part, which has the shape
+        for (int byte = 0; i >= 3 && byte < 400; ++byte)  // damages the first part, which contains the nodes
             damaged[random.bounded(4000)] = char(random.bounded(256));
         const QString path = m_sandbox.path(QStringLiteral("wrong%1.onnx").arg(i));
         QFile file(path);

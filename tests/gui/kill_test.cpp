@@ -27,7 +27,7 @@ using mpm::pipeline::Millis;
 namespace {
 
 constexpr int kBatch = 7;     // readings in a transaction
-constexpr int kRecent = 400;  // so many entries that the file of settings has several blocks
+constexpr int kRecent = 400;  // so many entries that the settings file has several disk blocks
 const QString kSource = QStringLiteral("camera");
 
 int killRounds() {

@@ -140,7 +140,7 @@ void MomentsTest::aClockAheadIsNotTrusted() {
     QVERIFY(clock.trusts(day(101), at(0)));
     QVERIFY(!clock.trusts(day(400), at(1)));
     QVERIFY(clock.trusts(day(101), at(2)));
-    QVERIFY(!clock.trusts(day(400), at(3)));  // the wait of 48 hours begins again
+    QVERIFY(!clock.trusts(day(400), at(3)));  // the wait of 24 hours begins again
     QVERIFY(!clock.trusts(day(9000), at(26)));
     QVERIFY(!clock.trusts(day(9001), at(49)));
     QVERIFY(clock.trusts(day(9001), at(50)));

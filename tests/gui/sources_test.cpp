@@ -88,7 +88,7 @@ void SourcesTest::sourcesSideBySide() {
 }
 
 /// Each engine numbers the sources that it opens, so the first sources of two engines have the same number.
-/// The losses shown must still be those of the source in front.
+/// The number of dropped frames must still be that of the source in front.
 void SourcesTest::lossesAreOfTheSourceInFront() {
     m_is->open();
     mpm::pipeline::Measurement measurement;
@@ -300,7 +300,7 @@ void SourcesTest::sourcesAreTriedInTheDialog() {
 void SourcesTest::passwordsStayOutOfTheSettings() {
     m_is->open();
     QVERIFY(m_is->next());
-    // No keychain answers on this bus: nothing is written, and a message reports it.
+    // No keychain answers on this bus, so nothing is written, and a message reports the failure.
     window().sources().open(QStringLiteral("rtsp://user:geheim@127.0.0.1:1/stream"));
     QTRY_VERIFY_WITH_TIMEOUT(window().message().contains(QStringLiteral("not kept")), test::patience(20'000));
     QVERIFY(!window().message().contains(QStringLiteral("geheim")));

@@ -67,8 +67,8 @@ void TurnTest::theLongestWaitIsNext() {
     frequent.frameCame(at(990));
     QVERIFY(frequent.due({}, true) == at(910));
     QVERIFY(rare.due(Turn::Pause(1'000), true) == at(1'000));
-    // A changed setting ends the pause of a limited rate, and the last frame is analysed again without a new
-    // frame.
+    // A changed setting ends the pause of a limited rate. If no new frame comes, the last frame is analysed
+    // again.
     rare.settingsChanged(at(960));
     QVERIFY(rare.due(Turn::Pause(1'000), true) == at(950));
     frequent.frameDropped();

@@ -81,7 +81,7 @@ public:
 
     EncoderControl& control() { return *m_control; }
 
-    /// Adds the matrices of `injected` to the tokens before the segments that start at these blocks.
+    /// If a segment starts at a block b of `injected`, adds injected[b] to the segment's tokens.
     cv::Mat forward(const cv::Mat& batch, const std::map<int, cv::Mat>& injected = {},
                     const cv::Mat& keyBias = cv::Mat());
 

@@ -39,14 +39,14 @@ Rows oracleMean(const Rows& tokens, const std::vector<int>& map, int clusters);
 struct OracleOutput {
     std::vector<Rows> taps;                   ///< with all tokens restored
     std::vector<std::vector<int>> stageMaps;  ///< in the order of the schedule
-    std::vector<std::vector<int>> freeMaps;   ///< the maps that the method itself chooses
+    std::vector<std::vector<int>> freeMaps;   ///< computed maps, also of stages with imposed maps
     std::vector<double> smallestMargins;      ///< the smallest margin of each stage
 };
 /// Optional inputs of the oracle.
 struct OracleGiven {
     std::map<int, std::vector<int>> imposed;  ///< maps by stage; the oracle computes the maps of other stages
     std::vector<int> entry;                   ///< the encoder's input `map`; empty if there is none
-    /// Values to add before these blocks, with a row for each input token. A cluster gets the mean of the
+    /// Values to add before a block, by block: a row for each input token. A cluster gets the mean of the
     /// members' rows.
     std::map<int, Rows> injected;
 };

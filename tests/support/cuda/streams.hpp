@@ -1,5 +1,5 @@
-// Streams of the emulated device are queues. The work in a queue runs only when the host waits, so if a wait
-// is missing in the tested code, its results are wrong.
+// Streams of the emulated device are queues. The work in a queue runs only when the host waits, so if the
+// tested code lacks a wait, the code's results are wrong.
 #pragma once
 
 #include <functional>
