@@ -117,7 +117,7 @@ TEST_F(Run, DepthAndMasksOfQueriesAreNoLabels) {
     EXPECT_EQ(files("labels").count("p0.labels.png"), 1u);
 }
 
-/// With reuse, all tokens are kept, so the program prints the number of computed tokens instead.
+/// With reuse, all tokens are kept, so the program prints how many are computed, not how many are kept.
 TEST_F(Run, ReuseCountsTheTokensComputed) {
     const Outcome outcome =
         run({m_folder / "in/*.png", "--reuse", "--out", m_folder / "out", "--save", "csv,timeline"});

@@ -124,7 +124,7 @@ TEST_F(CliFaults, Eval) {
     for (int i = 0; i < 4; ++i)
         program.writes.push_back({"labels/p00" + std::to_string(i) + ".png"});
     program.oneLine = false;
-    // The existing file is the first half of an evaluation that was killed. It must not lose lines.
+    // The existing file is the first half of an evaluation that was killed. The file must not lose lines.
     Faulty first = program;
     const TempFolder half;
     fs::create_directories(half.path() + "/a/b");

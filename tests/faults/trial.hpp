@@ -37,7 +37,7 @@ struct Faulty {
     std::function<void(const std::filesystem::path& folder, bool old)> prepare = {};
     /// Checks the files after a run. Returns a description of the damage; empty if there is none.
     std::function<std::string(const std::filesystem::path& folder, const Ending& ending)> judge = {};
-    std::vector<std::string> leaves = {};       ///< how the names of other files that may remain begin
+    std::vector<std::string> leaves = {};       ///< beginnings of the names of other files that may remain
     std::vector<std::string> environment = {};  ///< NAME=VALUE; "@" as in `command`
     std::string prefix = "mpm: ";               ///< the beginning of the program's messages
     bool oneLine = true;                        ///< a failure prints one message; warnings do not count

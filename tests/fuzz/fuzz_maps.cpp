@@ -47,7 +47,7 @@ cv::Mat ids(Choices& c, int images, int tokens) {
     return m;
 }
 
-/// Adds windows to an encoder without windows. In most cases they fit the grid.
+/// Adds windows, which in most cases fit the grid, to an encoder without windows.
 void divide(EncoderOptions& o) {
     const int seed = static_cast<int>(o.seed);
     o.window = cv::Size(1 + seed % 3, 1 + seed / 3 % 4);

@@ -80,7 +80,7 @@ TEST(MpmSegment, TheSizeMayChange) {
     ASSERT_EQ(harness.push(1, 34, 20), GST_FLOW_OK);
     GstBuffer* out = gst_harness_try_pull(harness.get());
     ASSERT_NE(out, nullptr);
-    EXPECT_EQ(gst_buffer_get_size(out), 104u * 20);  // rows are padded to 4 bytes
+    EXPECT_EQ(gst_buffer_get_size(out), 104u * 20);  // rows are padded to a multiple of 4 bytes
     gst_buffer_unref(out);
 }
 

@@ -149,7 +149,7 @@ TEST_F(ChainTest, ASegmentWithoutMapStartsUnmerged) {
     EXPECT_LT(relativeError(imageOf(out, 0), toMatrix(expected, whole.options.dim())), 1e-5);
 }
 
-// ToMe does not sort rows by representative. If a second run imposes the last map of a report, it must still
+// ToMe does not sort rows by representative. A second run that imposes the last map of a report must still
 // join the same tokens.
 TEST_F(ChainTest, TheLastStageOfAReportJoinsTheSameTokens) {
     const EncoderCase whole = makeEncoder(sixBlocks());

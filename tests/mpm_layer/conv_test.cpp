@@ -63,7 +63,7 @@ TEST(Convolution, EndsWithActivationAndResidual) {
     }
 }
 
-// The bits of an image depend neither on the other images of the batch nor on the number of threads.
+// The bits of an image's result depend neither on the other images of the batch nor on the number of threads.
 TEST(Convolution, BitsDependNeitherOnBatchNorThreads) {
     std::mt19937 random(3);
     const int threads = cv::getNumThreads();

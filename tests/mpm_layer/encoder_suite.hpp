@@ -26,7 +26,7 @@ struct Target {
     Device device;
     Precision precision;
     double tolerance;
-    /// Whether the precision is exact enough to find the oracle's maps if similarities are not nearly equal.
+    /// True if the precision is exact enough to find the oracle's maps, unless similarities are nearly equal.
     bool decidesAlike;
 };
 

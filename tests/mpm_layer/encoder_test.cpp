@@ -26,8 +26,8 @@ const Target kI8{"I8", Device::Cpu, Precision::I8, kernels::hasI8() ? 5e-2 : 1e-
 
 MPM_INSTANTIATE_ENCODER_SUITE(Cpu, kF32, kBf16, kI8);
 
-// The bits of an image depend neither on the batch nor on the threads. The noise differs from image to image,
-// so after merging, images have different numbers of tokens.
+// The bits of an image's result depend neither on the batch nor on the threads. The noise differs from image
+// to image, so after merging, images have different numbers of tokens.
 class CpuBits : public EncoderTest {};
 
 TEST_P(CpuBits, BatchEqualsSingles) {

@@ -128,7 +128,7 @@ TEST(EnlargedConvolution, EndsWithBiasActivationAndResidual) {
     }
 }
 
-// The bits of an image depend neither on the other images of the batch nor on the number of threads.
+// The bits of an image's result depend neither on the other images of the batch nor on the number of threads.
 TEST(EnlargedConvolution, BitsDependNeitherOnBatchNorThreads) {
     std::mt19937 random(13);
     const int threads = cv::getNumThreads();

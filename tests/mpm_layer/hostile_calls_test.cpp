@@ -94,7 +94,7 @@ TEST(HostileMetadata, FilesThatAreNone) {
     std::ofstream(sparse).put('\0');
     ASSERT_EQ(truncate(sparse.c_str(), off_t{64} << 30), 0);
     expectRefusal([&] { modelInfo(sparse); }, "damaged");
-    // Bytes with a field number that protobuf does not allow, a length beyond the end of the file, a group.
+    // The bytes have a field number that protobuf does not allow, a length beyond the end, or a group.
     for (const std::string& bytes :
          {std::string("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00", 11),
           std::string("\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11), std::string("\x3b\x3c")}) {

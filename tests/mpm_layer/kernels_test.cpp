@@ -102,7 +102,7 @@ cv::Mat multiplied(const cv::Mat& left, const cv::Mat& right, int count, bool ha
     return output;
 }
 
-// The bits of a row do not depend on the number of rows, even if the last group of rows is incomplete.
+// The bits of a product's row do not depend on the number of rows, even if the last group is incomplete.
 TEST(Product, BitsDoNotDependOnTheRowsBeside) {
     const cv::Mat left = randomMatrix(26, 70, 1), right = randomMatrix(70, 45, 2);
     for (bool half : {false, true}) {

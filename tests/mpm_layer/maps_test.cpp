@@ -14,7 +14,7 @@ const Target kF32{"F32", Device::Cpu, Precision::F32, 1e-5, true};
 const Target kBf16{"Bf16", Device::Cpu, Precision::BF16, 2e-2, false};
 const Target kI8{"I8", Device::Cpu, Precision::I8, kernels::hasI8() ? 5e-2 : 1e-1, false};
 
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EncoderOptionsTest);  // encoder_test.cpp runs them
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EncoderOptionsTest);  // encoder_test.cpp runs these tests
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EncoderTest);
 
 class Maps : public EncoderTest {};

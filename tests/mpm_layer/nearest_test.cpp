@@ -62,8 +62,8 @@ void checkRows(const cv::Mat& tokens, const std::vector<int>& nearest, int step)
             << "row " << i << " of " << tokens.rows << " x " << tokens.cols;
 }
 
-/// Checks the nearest tokens. The search uses the screen only for many or wide rows. So if there are few
-/// tokens, the same call also searches narrower and wider tokens.
+/// Checks the nearest tokens. The search uses the screen only for many or wide rows. If there are few tokens,
+/// the function therefore also searches copies of the tokens with fewer and with more columns.
 void checkEveryRow(const cv::Mat& tokens, int step = 1) {
     if (tokens.rows > 500) return checkRows(tokens, nearestNeighbours({viewOf(tokens)})[0], step);
     const cv::Mat narrow = tokens.colRange(0, std::min(tokens.cols, 64));
@@ -163,8 +163,8 @@ TEST(Nearest, OneHugeElement) {
     checkEveryRow(apart);
 }
 
-/// Computes the similarity of two rows minus 1, and an upper bound of this value, `upper`, which includes the
-/// screen's margin.
+/// Computes `similarity`, which is the cosine of two rows minus 1, and the screen's bounds of this value:
+/// `upper` is U and `far` is F (screen.hpp). `upper` exceeds `similarity` by at most `room`.
 struct Pair {
     Pair(const cv::Mat& rows, const kernels::ScreenBasis& basis, bool words) {
         const int width = rows.cols, depth = kernels::screenCells(width, words);

@@ -111,7 +111,7 @@ TEST(Algm, ATokenWithNaNStaysSingle) {
 TEST(Algm, MergesWindowsThatAreAlike) {
     const cv::Size grid(6, 4);
     cv::Mat tokens = randomMatrix(24, 16, 3);
-    // The tokens of two windows are nearly equal: rows 0-1, columns 2-3, and rows 2-3, columns 4-5.
+    // Two windows have nearly parallel tokens: rows 0-1 of columns 2-3, and rows 2-3 of columns 4-5.
     const std::vector<std::vector<int>> windows = {{2, 3, 8, 9}, {16, 17, 22, 23}};
     for (const std::vector<int>& window : windows) {
         for (int t : window)

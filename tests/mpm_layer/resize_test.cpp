@@ -77,7 +77,7 @@ TEST(Resize, LabelsBetweenInfiniteScores) {
 // The result is infinite if and only if an infinite sample has a weight above 0.
 TEST(Resize, InfiniteScoresReachWhatTheyWeigh) {
     const float inf = std::numeric_limits<float>::infinity();
-    for (const int to : {6, 40}) {  // pixels of a vector are between several samples, or between the same two
+    for (const int to : {6, 40}) {  // with 40, all pixels of a vector may be between the same two samples
         for (const bool down : {false, true}) {
             for (const auto& [first, last] :
                  {std::pair(5.f, -inf), {-inf, 5.f}, {inf, 1.f}, {1.f, inf}, {inf, -inf}}) {

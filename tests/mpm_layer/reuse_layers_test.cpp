@@ -73,7 +73,7 @@ TEST_F(ReuseLayers, ADecoderMultipliesAsTheHandleSays) {
     EXPECT_GT(cv::norm(byHandle, exact, cv::NORM_INF), 0);
 }
 
-// An image that was already rounded to bf16 gives the same bits only if the operator also rounds to bf16.
+// An image and its copy, rounded to bf16, give the same bits only if the patch embedding rounds to bf16.
 TEST_F(ReuseLayers, PatchesAreMultipliedInThePrecisionOfTheBackboneBehindThem) {
     if (!kernels::hasBf16()) GTEST_SKIP() << "no bf16 here";
     const OnnxModel made = model(1);
@@ -158,8 +158,8 @@ TEST_F(ReuseLayers, ADecoderThatMissesFramesCatchesUp) {
     EXPECT_TRUE(sameBits(forward(again, image), forward(plain, image)));
 }
 
-// The model file has defaults for the options of reuse. They apply if reuse is turned on without these
-// options. The file alone does not turn reuse on.
+// The model file has defaults for the options of reuse. The defaults apply if reuse is turned on without
+// these options. The file alone does not turn reuse on.
 TEST_F(ReuseLayers, TheModelFileHasTheDefaults) {
     OnnxModel made = model(1);
     made.metadata("mpm.reuse", "\"refresh=3,full=0.5\"");

@@ -210,7 +210,7 @@ TEST(Reuse, TokensThatStopChangingAreComputedAgainSoonAndThenRarely) {
     std::vector<int> again(kTokens),
         soon(kTokens);  // refreshes of each token: `again` from frame 6 on, `soon` in frames 6 to 13
     for (int f = 0; f < 30; ++f) {
-        // Tokens 50 to 53 change in six frames. Two of tokens 0 to 3 change in each frame, in turns.
+        // Tokens 50 to 53 change in the first six frames. In each frame, two of tokens 0 to 3 change.
         frame =
             changed(frame, o.special, f < 6 ? std::vector<int>{50, 51, 52, 53} : std::vector<int>{}, 100 + f);
         frame = changed(frame, o.special, {f % 2, 2 + f % 2}, 200 + f);

@@ -6,7 +6,7 @@
 namespace mpm::test {
 namespace {
 
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EncoderOptionsTest);  // encoder_test.cpp runs them
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EncoderOptionsTest);  // encoder_test.cpp runs these tests
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EncoderTest);
 
 // Cuts the encoder before, at and after the blocks that merge.

@@ -36,7 +36,7 @@ struct TorchMerge {
     std::vector<int> found;  ///< the map from the tokens' pairs
     std::vector<int> map;    ///< `found`, or the imposed map
     int clusters = 0;
-    double margin = 0;  ///< difference of a token's two best similarities; smallest over all tokens
+    double margin = 0;  ///< the smallest difference between a token's two best similarities
 };
 
 inline TorchMerge torchMerge(const Tensor& tokens) {
@@ -73,8 +73,8 @@ public:
     };
 
     /// Runs an image [special + image tokens, dim]. `imposed` has maps by stage, which replace the stages'
-    /// maps. `injected` has values by block. Before such a block, tokens are restored, values are added, and
-    /// the sums are merged.
+    /// maps. `injected` has values by block. Before each of these blocks, tokens are restored, the values are
+    /// added, and the sums are merged.
     Output run(Tensor x, Tensor bias, const std::map<int, std::vector<int>>& imposed,
                const std::map<int, Tensor>& injected = {}) const {
         const int special = m_config.specialTokens;

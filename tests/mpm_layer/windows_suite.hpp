@@ -16,7 +16,7 @@ inline const Target kF32{"F32", Device::Cpu, Precision::F32, 1e-5, true};
 inline const Target kBf16{"Bf16", Device::Cpu, Precision::BF16, 2e-2, false};
 inline const Target kI8{"I8", Device::Cpu, Precision::I8, kernels::hasI8() ? 5e-2 : 1e-1, false};
 
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EncoderOptionsTest);  // encoder_test.cpp runs them
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EncoderOptionsTest);  // encoder_test.cpp runs these tests
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EncoderTest);
 
 using Tokens = std::vector<OracleToken>;
@@ -48,8 +48,8 @@ public:
         }
     }
 
-    // Numbers the remaining tokens in raster order of the representatives. Returns a map from the position of
-    // a representative to the number.
+    // Numbers the remaining tokens in raster order of the representatives. Returns the number for the
+    // position of each representative.
     std::map<int, int> numbers() const {
         std::map<int, int> numbers;
         for (const Tokens& window : m_image)

@@ -1,5 +1,5 @@
-// Windowed encoders: compares their results to those of the oracle (the scalar reference in
-// support/oracle.hpp) and to those of plain encoders, also in random shapes.
+// Compares windowed encoders to the oracle (the scalar reference in support/oracle.hpp), and to encoders
+// without windows, also in random shapes.
 #include <cmath>
 #include <cstdlib>
 #include <cstring>

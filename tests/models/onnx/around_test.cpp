@@ -265,7 +265,7 @@ TEST_F(Around, RelativePositionsInWindowsAreNamed) {
 
 TEST_F(Around, RelativePositionsAsSamAddsThemAreNamed) {
     SmallExport m(1);
-    List<int> rotated;  // queries and keys, without rotation
+    List<int> rotated;  // collects queries and keys, which this test does not rotate
     m.rotate([&](int heads) { return rotated.push_back(heads), heads; });
     m.changeScores([&](int scores) {
         const int sum = withDecomposed(m, scores, rotated[rotated.size() - 2], SmallExport::kHeads, 7);

@@ -174,8 +174,8 @@ TEST_P(Exports, LayersFormWhereShapesAreDynamic) {
     if (fs::exists(base + ".refused")) GTEST_SKIP() << "not a model to convert";
     if (isChain() || options().decoder == models::Decoder::Merged)
         GTEST_SKIP() << "merging ends with the first segment in this form";
-    // The converted file of UPerNet is right, because ONNX Runtime computes the reference's values. ONNX
-    // Runtime cannot run Mask2Former.
+    // ONNX Runtime computes the reference's values from the file of UPerNet, so the file is right. ONNX
+    // Runtime cannot run the file of Mask2Former.
     for (const char* name : {"upernet", "mask2former"})
         if (GetParam().rfind(name, 0) == 0) GTEST_SKIP() << "OpenCV 5.0.0 does not run the layers around it";
     try {

@@ -16,7 +16,7 @@ constexpr int64_t kDim = SmallExport::kDim, kHuge = int64_t{1} << 31, kLargest =
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 struct Detector {
-    List<int64_t> window{2, 3, 2, 4};  // rows of windows, rows in a window; then columns
+    List<int64_t> window{2, 3, 2, 4};  // rows of windows, rows in a window, then the same for columns
     int64_t k = 7;
     int64_t copies = 1;  // number of copies of the 48 places
     float score = 0, box = 0;

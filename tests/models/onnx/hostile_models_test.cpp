@@ -119,7 +119,7 @@ TEST(HostileModels, NestedFunctionsAreCounted) {
 
 using Make = std::function<void(onnx::ModelProto&)>;
 
-// Operators whose result "big" is much larger than their inputs.
+// Returns operators whose result "big" is much larger than their inputs.
 std::vector<std::pair<const char*, Make>> expandingOperators() {
     const auto node = [](onnx::ModelProto& model, const std::string& op,
                          const std::vector<std::string>& inputs) -> onnx::NodeProto& {

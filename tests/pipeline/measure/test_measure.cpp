@@ -143,14 +143,14 @@ TEST(Method, SharingNeedsAPolicyInTheModel) {
 // random order.
 TEST(ShareScores, OracleCountsLabels) {
     cv::Mat labels(8, 12, CV_8U, cv::Scalar(3));
-    for (int k = 0; k < 6; ++k)  // of the 16 pixels of superpatch k, k have another label
+    for (int k = 0; k < 6; ++k)  // the first k of superpatch k's 16 pixels get the labels 0..k-1
         for (int i = 0; i < k; ++i)
             labels.at<uchar>(k / 3 * 4 + i / 4, k % 3 * 4 + i % 4) = static_cast<uchar>(i);
     const cv::Mat scores = oracleScores(labels, {3, 2}, 5);
     for (int k = 0; k < 6; ++k) {
         const int most = k == 4   ? 13
                          : k == 5 ? 12
-                                  : 16 - k;  // if k > 3, one of the k pixels also gets label 3
+                                  : 16 - k;  // if k > 3, one of the first k pixels keeps label 3
         EXPECT_GE(scores.at<float>(k / 3, k % 3), most / 16.0F) << k;
         EXPECT_LT(scores.at<float>(k / 3, k % 3), (most + 0.6F) / 16) << k;
     }

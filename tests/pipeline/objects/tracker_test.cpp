@@ -273,7 +273,7 @@ TEST(ObjectTracker, BadBoxesAndTimesDoNoHarm) {
     EXPECT_NO_THROW(tracker.update({}, 22, {}));
 }
 
-/// Follows a sequence's true boxes without a random share `dropped`. Returns IDF1 of the tracks.
+/// Follows the true boxes of a sequence, but leaves out a random share `dropped`. Returns IDF1 of the tracks.
 double idf1(const pipeline::TrackFrames& truth, int last, double rate, double dropped,
             std::int64_t& switches) {
     ObjectTracker tracker;

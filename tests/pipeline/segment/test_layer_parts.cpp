@@ -1,5 +1,5 @@
-// The time of each part of a model. Two questions decide the part of a layer: do the encoder's segments use
-// the layer's output, and does the layer use the output of the segments?
+// Tests the time of each part of a model. Two questions decide the part of a layer: do the encoder's segments
+// use the layer's output, and does the layer use the output of the segments?
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -86,7 +86,7 @@ TEST(Video, FfmpegOpensNoFormatThatNamesOtherFiles) {
     EXPECT_TRUE(capture.open(clip, cv::CAP_FFMPEG));
 }
 
-// While a capture opens, other threads may read the environment, so it must not change.
+// While a capture opens, other threads may read the environment. Opening must not change the environment.
 TEST(Video, ACaptureDoesNotMoveThePreparedEnvironment) {
     TempFolder folder;
     const std::string clip = writeFilm(folder, 5);

@@ -293,7 +293,7 @@ std::string mapOf(int64_t special, int64_t columns, const Shape& rows) {
     return shape;
 }
 
-// Windows that the edge of the grid cuts also have special tokens.
+// Windows that are cut off at the edge of the grid also have special tokens.
 TEST(Evaluates, MapsOfEncodersWithWindowsHaveAnEntryForEachImageToken) {
     for (const int64_t special : {0, 1, 2})
         EXPECT_EQ(mapOf(special, 3, {2, 2 * 3 * special + 6 * 7, 8}), "2 42 ") << special;
