@@ -59,13 +59,13 @@ public:
     /// Returns the raster position of the representative of row `r`; -1 for special and trailing rows.
     int position(int r) const { return m_rowData.positions[r]; }
 
-    /// imageSpans() returns a span for each image, windowSpans() returns a span for each window. If `padded`
+    /// imageSpans() returns a span for each image; windowSpans() returns a span for each window. If `padded`
     /// is true, the keys of a window include the keys of padding.
     std::vector<Span> imageSpans() const;
     std::vector<Span> windowSpans(bool padded) const;
 
-    /// Splits each image's map into maps of windows. The maps of images number the token rows as numbers()
-    /// does. Throws if a map has the wrong length, or if a map joins tokens of two windows.
+    /// Splits each image's map into maps of windows. In an image's map, token rows are numbered as in
+    /// numbers(). Throws if a map has the wrong length, or if a map joins tokens of two windows.
     std::vector<MergeMap> byWindow(const std::vector<MergeMap>& maps, int block) const;
     /// Merges the rows: `maps` has a map for each window.
     void apply(const std::vector<MergeMap>& maps, Mean mean, int block);

@@ -13,8 +13,8 @@ namespace mpm::cpu {
 
 constexpr int kChunkRows = 96;
 
-/// `limit` and `least`: the largest and the smallest number of rows of a chunk. `group`: the number of rows
-/// that a product computes together. A chunk consists of whole groups.
+/// `limit`: the largest number of rows of a chunk. `least`: the number of rows to which chunks may shrink
+/// (chunkStarts). `group`: the number of rows that a product computes together; a chunk has whole groups.
 struct ChunkSize {
     int limit, least, group;
 };
@@ -22,7 +22,7 @@ struct ChunkSize {
 /// Returns the size of chunks for products in this precision. The hidden layer of a chunk, with `hidden`
 /// values for each row, should fit a level-2 cache. AMX tiles process 32 rows together. In bf16 with tiles,
 /// chunks are larger: for few rows, loading the weights would take longer than multiplying. Chunks may
-/// be smaller than `limit` only in f32. In other precisions, smaller chunks were not faster.
+/// shrink to less than `limit` only in f32. In other precisions, smaller chunks were not faster.
 inline ChunkSize chunkSize(Precision precision, int hidden = 1) {
     constexpr int kTileRows = 32;
     const bool tiles = precision != Precision::F32 && kernels::multipliesInTiles();

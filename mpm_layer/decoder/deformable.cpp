@@ -15,7 +15,7 @@ constexpr int kTileSamples = 256, kMostTileQueries = 64;
 // The number of tiles of a parallel task. Neighbouring queries sample the same part of a level, so a thread
 // computes several neighbouring tiles.
 constexpr int kQueryGrain = 16;
-// Several heads are packed together if they have at most this many elements.
+// Several heads are packed together if they have at most this many elements in total.
 constexpr size_t kTogether = size_t{400} << 10;
 
 }  // namespace

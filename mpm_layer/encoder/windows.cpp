@@ -69,7 +69,7 @@ std::vector<std::vector<int>> tokensByWindow(const EncoderConfig& config, const 
         for (; stage != image.stages.end() && stage->block < block; ++stage)
             merge(*stage);
         if (owners.size() < entering) owners = whole;
-        // Stops at a stage whose number of input tokens is `entering`: such a stage merges nothing, or merges
+        // Stops at a stage whose number of input tokens is `entering`: this stage merges nothing, or merges
         // after the block's attention.
         for (; stage != image.stages.end() && stage->block == block &&
                (owners.size() != entering || owners.size() != stage->map.total());

@@ -116,7 +116,7 @@ bool Products::take(Plan& plan, const Plan& other) {
 std::unique_ptr<Products::Plan> Products::makePlan(const Product& p) {
     auto plan = std::make_unique<Plan>(p);
     if (!p.fixed) {
-        // The parts of a split sum are added in f32 and in a fixed order.
+        // A kernel may split a sum into parts. The parts are added in f32 and in a fixed order.
         const bool found = choose(*plan, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
         return found ? std::move(plan) : nullptr;
     }

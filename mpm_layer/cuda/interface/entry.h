@@ -143,7 +143,7 @@ typedef struct MpmCudaEntry {
     void (*destroy_encoder)(MpmCudaEncoder* encoder);
 
     /* The encoder must outlive the session. The input may be freed after begin(), except tokens on the
-     * device, which must remain until finish(). */
+     * device, which must remain valid until finish(). */
     int (*begin)(MpmCudaEncoder* encoder, const MpmCudaInput* input, MpmCudaSession** session,
                  MpmCudaError* error);
     int (*reduce)(MpmCudaSession* session, const MpmCudaStage* stage, MpmCudaError* error);

@@ -61,10 +61,10 @@ __device__ void loadRows(const T* from, std::ptrdiff_t stride, int count, int he
     }
 }
 
-// Return the row and column that this thread passes to ldmatrix, which loads 16 x 16 elements as four
-// matrices. With upper() and left(), for the first operand of a product and for transposed values, the second
-// matrix is below the first. With keyRow() and keyColumn(), it is to the right of the first, so a pair of
-// registers has both halves of a key.
+// Return the row and the column that this thread passes to ldmatrix, which loads 16 x 16 elements as four
+// matrices. upper() and left() place the second matrix below the first, for the first operand of a product
+// and for transposed values. keyRow() and keyColumn() place the second matrix to the right of the first, so
+// that two registers have both halves of a key.
 __device__ int upper() {
     return threadIdx.x % 16;
 }
@@ -191,8 +191,8 @@ __device__ void placeLogits(Scores<Keys>& scores, const float* logits, int keys,
     }
 }
 
-// Turns scores, times `scale`, into weights. If a query's highest score has risen, scales down the query's
-// sums so far.
+// Multiplies scores by `scale`, and turns them into weights. If a query's highest score has risen, scales
+// down the query's sums so far.
 template <int Keys, class T, int D>
 __device__ void weigh(Scores<Keys>& scores, float scale, Queries<T, D>& queries) {
     float peak[2] = {-INFINITY, -INFINITY};

@@ -45,7 +45,7 @@ struct ClusterTables {
 
 void numberClusters(const BatchView& batch, const Candidate* best, const ClusterTables& tables,
                     cudaStream_t stream);
-/// Computes the number of each image's first row after the merge, and the size of the merged batch.
+/// Computes the index of each image's first row after the merge, and the size of the merged batch.
 void placeImages(const BatchView& batch, const ClusterTables& tables, int* offsets, Extent* extent,
                  cudaStream_t stream);
 

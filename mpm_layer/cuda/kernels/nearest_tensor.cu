@@ -65,8 +65,8 @@ __device__ void loadStep(const UnitRows& unit, const ImageRows& image, const Til
 }
 
 // Return the row and column that this lane passes to ldmatrix, which loads 16 x 16 elements as four matrices.
-// For row operands, the second matrix is below the first. For column operands, it is to the right of the
-// first, so a pair of registers has both halves of a column's elements.
+// For row operands, the second matrix is below the first. For column operands, the second matrix is to the
+// right of the first, so that two registers have both halves of a column's elements.
 __device__ int rowOfLane() {
     return threadIdx.x % 16;
 }

@@ -81,7 +81,7 @@ struct AttentionView {
     RowsOf<const T> qkv;  ///< [rows][3][heads][head size]
     RowsOf<T> output;     ///< [rows][heads][head size]
     const float* logits;  ///< a value for each row, added to the logits of the row's key; may be null
-    int heads, headSize;  ///< at most kLargestHeadSize
+    int heads, headSize;  ///< headSize: at most kLargestHeadSize
     float scale;
 };
 

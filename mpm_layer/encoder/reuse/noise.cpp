@@ -176,7 +176,7 @@ void improve(Sample& sample, int steps, std::vector<float>& axis) {
 
 }  // namespace
 
-// Returns twice the scalar product of token x and axis a, minus |a|^2. This is |x|^2 - |x - a|^2.
+// Returns twice the scalar product of token x and axis a, minus |a|^2, which equals |x|^2 - |x - a|^2.
 float NoiseAxis::positionOf(const float* token, float size) const {
     const int dim = static_cast<int>(m_axis.size());
     return size * size * static_cast<float>(dim) - kernels::squaredDistance(token, m_axis.data(), dim);

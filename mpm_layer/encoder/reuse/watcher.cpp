@@ -21,7 +21,7 @@ constexpr int kFullBeforeSuspension = 4, kQuietBeforeResumption = 4;
 constexpr int kStoppedForOneMoreAfterFull = 2;
 constexpr int kPixelGrain = 64;  // tokens of a parallel task
 // The largest noise, as a share of the typical distance between two tokens of a frame. If a token changes by
-// more than this, the scene has changed.
+// a larger share, the scene has changed.
 constexpr float kMostNoise = 0.4f;
 
 float distance(const float* a, const float* b, int dim) {
