@@ -4,8 +4,8 @@
 // Runs a chain of four segments, each a single block, in turn with all tokens and with merging. The second
 // segment merges to 0.75 of the tokens, the third to 0.57, and the fourth uses the map of the third. Between
 // segments, rows are restored and values are added, as in an injector of the ViT-Adapter. The benchmark sets
-// the merge maps: with random weights, the search would merge other numbers of tokens. It measures the search
-// for pairs separately, and computes the figures of the whole model from these parts.
+// the merge maps: with random weights, the search would merge other numbers of tokens. The benchmark measures
+// the search for pairs separately. The figures of the whole model are computed from both measurements.
 #include <cstdio>
 #include <memory>
 #include <numeric>

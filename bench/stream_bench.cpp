@@ -2,7 +2,7 @@
 // remain after merging differs from frame to frame.
 //   mpm_bench_stream MODEL FRAMES PRECISION THREADS
 // Runs frames of the built-in street over a day. Drawing a frame is not part of its time. Prints a CSV
-// row per frame: milliseconds from blob to output, tokens left, and the time of a constant loop just before.
+// row per frame: milliseconds from blob to output, tokens left, and the result of constantLoopMs().
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

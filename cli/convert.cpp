@@ -248,8 +248,9 @@ void keepFreedMemory() {
 #endif
 }
 
-/// Enters a sandbox, for models from untrusted sources. If the output is a device or pipe, also allows
-/// writing to the folder for temporary files, because the converter first writes the result there.
+/// Enters a sandbox, for models from untrusted sources. The sandbox allows writing to the output's folder. If
+/// the output is a device or pipe, allows writing only to the output and to the folder for temporary files,
+/// because the converter first writes the result there.
 void enterSandboxFor(const ConvertOptions& o) {
     namespace fs = std::filesystem;
     std::error_code error;

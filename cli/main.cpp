@@ -97,8 +97,7 @@ int run(int argc, char** argv) {
     CLI::App app{"Mutual Pair Merging: faster vision transformers in OpenCV. 'mpm VERB --help' has examples.",
                  "mpm"};
 #if CLI11_VERSION_MAJOR * 100 + CLI11_VERSION_MINOR >= 205
-    // By default, CLI11 since 2.5 joins the lines of examples, and prints long options far from short
-    // options.
+    // CLI11 since 2.5 would join the lines of examples, and print long options far from short options.
     app.get_formatter()->enable_footer_formatting(false);
     app.get_formatter()->long_option_alignment_ratio(0.2F);
 #endif

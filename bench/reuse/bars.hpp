@@ -15,7 +15,7 @@ struct Bar {
     bool compressed = false;
     double flops = 0, speed = 0, speedBf16 = 0;  ///< least factors: of operations, of speed in f32 and bf16
     double loss = 0;                             ///< with labels: largest loss, in points of mIoU
-    double agreement = 0, worst = 0;             ///< without labels: least agreement in % (mean, frame)
+    double agreement = 0, worst = 0;             ///< without labels: least agreement in % (mean; worst frame)
 };
 
 inline const Bar kBars[] = {

@@ -30,7 +30,7 @@ Clip frozen(const std::string& light, int seed, int frames);
 /// Returns a clip in which every frame shows another street.
 Clip everyFrameNew(int seed, int frames);
 
-/// Returns a copy of the clip that draws each frame only once and keeps it.
+/// Returns a clip with the stored frames of `clip`, so that each frame is drawn only once.
 Clip recorded(const Clip& clip);
 
 /// Compresses a clip with x264, at the settings of OpenCV's video writer, and decodes it. Returns a clip

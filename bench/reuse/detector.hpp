@@ -1,4 +1,4 @@
-// A benchmark of a detector with reuse: compares speed and memory with all tokens and with another engine.
+// A benchmark of a detector with reuse: memory, and speed against all tokens and against another engine.
 #pragma once
 
 #include <numeric>

@@ -13,7 +13,7 @@ public:
     void head() const;
     void add(const std::string& name, const std::string& precision, const std::string& measured,
              const std::string& bar, bool reached);
-    /// Adds a line with the memory that a network of make() needs for each further stream of images like
+    /// Adds a line with the memory that a network from make() needs for each further stream of images like
     /// `image`. Forks, so it must be called before any thread starts.
     void addMemory(const std::string& precision, double mostMb,
                    const std::function<pipeline::Network()>& make, const cv::Mat& image);

@@ -21,9 +21,9 @@ public:
     std::optional<double> loss(const pipeline::Method& method, const std::vector<int>& blocks,
                                const std::string& precision) const;
 
-    /// Returns the method "none" and a few methods of mutual pairs: of the schedules that lose at most `most`
-    /// of mIoU (0 to 1), the schedules with the fewest operations. Throws Error(kFailed) if every schedule
-    /// loses more.
+    /// Returns the method "none", and mutual pairs with each of a few schedules. Of all schedules that lose
+    /// at most `most` mIoU (0 to 1), these schedules have the fewest operations. Throws Error(kFailed) if
+    /// every schedule loses more.
     std::vector<pipeline::Method> within(double most) const;
 
     bool known() const { return !m_rows.empty(); }

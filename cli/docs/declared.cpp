@@ -42,7 +42,7 @@ std::vector<std::string> DeclaredOption::words() const {
     for (const std::string& word : splitList(form, '|')) {
         const bool stands =
             std::any_of(word.begin(), word.end(), [](unsigned char c) { return !std::isupper(c); });
-        if (stands) words.push_back(word.substr(0, word.find('[')));  // LIST and FILE are kinds of values
+        if (stands) words.push_back(word.substr(0, word.find('[')));  // skips kinds of values, such as LIST
     }
     return words;
 }

@@ -115,7 +115,8 @@ Figure distanceFigure(const EvalSummary& summary) {
         seen.push_back(row->method);
         if (row->joins.size() <= 2) {
             for (size_t stage = 0; stage < row->joins.size(); ++stage) {
-                const bool known = stage < row->schedule.size();  // false if the last group merged less
+                // `schedule` is that of the last group of images, which may lack stages of other groups.
+                const bool known = stage < row->schedule.size();
                 panel.series.push_back(
                     shareSeries(row->text + (known ? ", block " + std::to_string(row->schedule[stage]) : ""),
                                 sharesOf(row->joins[stage])));
@@ -161,7 +162,7 @@ Figure regionFigure(const EvalSummary& summary) {
     return {"Where accuracy goes", {scores, objects}};
 }
 
-/// Returns the rows of mutual pairs whose schedule has `count` blocks.
+/// Returns the rows of the method `mpm` whose schedule has `count` blocks.
 Rows insertions(const EvalSummary& summary, size_t count) {
     Rows rows;
     for (const EvalRow* row : firstLight(summary))

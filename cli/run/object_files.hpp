@@ -29,7 +29,7 @@ public:
     pipeline::DetectionChoice choice() const;
     void find(FrameResult& result);
     void forget();  ///< must be called before frames of another source
-    /// Returns text with a line for each counting line: how often objects crossed the counting line.
+    /// Returns a row of text for each counting line: how often objects crossed it.
     std::string crossingText() const;
 
 private:

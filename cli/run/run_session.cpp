@@ -33,9 +33,9 @@ pipeline::SourceOptions sourceOptions(const RunOptions& options) {
     return result;
 }
 
-/// Returns the time for the rules for day and night: the time of day in the street, or the time since the
-/// start of the clip. The computer's clock would be wrong, because the program may read a clip faster than
-/// the camera recorded it.
+/// Returns the time to pass to DayNight: the time of day in the built-in street, or the time since the start
+/// of the clip. The computer's clock would be wrong, because the program may read a clip faster than the
+/// camera recorded it.
 std::chrono::system_clock::time_point clockOf(pipeline::SourceKind kind, const pipeline::Frame& frame) {
     using std::chrono::system_clock;
     if (pipeline::traitsOf(kind).scene) return pipeline::sceneTime(frame.seconds);

@@ -156,8 +156,8 @@ private:
 
     // In the target shape, multiplies the axis that contains the batch by the batch size. A Reshape does not
     // change the product of the extents in front of the batch, so placeIn() finds the axis by this product.
-    // If this is the last axis (the channels) and is longer than 1, placeIn() takes the axis in front of the
-    // last axis instead.
+    // If the found axis is the last axis (the channels) and longer than 1, placeIn() takes the axis in front
+    // of the last axis instead.
     void changeReshape(size_t n) {
         const int source = m_graph.nodes[n].inputs[0];
         if (!placeOf(source)) {

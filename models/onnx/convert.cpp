@@ -291,8 +291,8 @@ private:
         return {graph.outputs[0].type == Type::Float ? 0 : -1, -1};
     }
 
-    // Runs the input model for the proof. OpenCV runs a converted model (fused form): its graph is written to
-    // a temporary file in the output's folder.
+    // Runs the input model for the proof. If this model has the fused form already, OpenCV runs it from a
+    // temporary file in the output's folder.
     void prepareProof(const Graph& converted) {
         const Graph& original = *m_original;
         const List<Shape> inputs = proofInputs(original, *m_own);

@@ -106,8 +106,8 @@ private:
     void addSizeInput(json& all) const {
         if (m_graph.inputs.size() < 2) return;
         const std::string& name = m_graph.inputs[1].name;
-        // DETR's post-processing expects the height first. The post-processing of
-        // RT-DETR expects the width first; the name of this input then contains "orig".
+        // DETR's post-processing expects the height first. RT-DETR's post-processing expects the width first;
+        // its exports have "orig" in the name of this input.
         const bool rowsFirst =
             name.find("orig") == std::string::npos && name.find("target_size") != std::string::npos;
         all["size_input"] = {{"name", name}, {"order", rowsFirst ? "hw" : "wh"}};

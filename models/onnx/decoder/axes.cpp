@@ -74,8 +74,8 @@ bool AxisLayout::reshape(const Shape& shape) {
     return true;
 }
 
-// Undoes a slice of `axis`, which had `whole` elements before. The slice begins at index `first`. If the
-// slice has 1 element, `axis` has no parts, and cut() assumes that the whole axis is the part kLevel.
+// Undoes a slice that begins at index `first`. Before the slice, `axis` had `whole` elements. If the slice
+// has 1 element, `axis` has no parts, and cut() assumes that the whole axis is the part kLevel.
 bool AxisLayout::cut(Axis& axis, int64_t whole, int64_t first) {
     const int part = axis.empty() ? static_cast<int>(kLevel) : axis[0];
     if (axis.empty() && m_extents[kLevel] != whole && m_extents[kLevel] > 1) return false;

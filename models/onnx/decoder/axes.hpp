@@ -21,7 +21,7 @@ public:
     AxisLayout(int value, const Axes& axes, const Extents& extents);
 
     int value() const { return m_value; }
-    /// Returns the first of the part's indices that slices keep.
+    /// Slices keep a range of a part's indices. Returns the first index of this range.
     int64_t first(int part) const;
     /// Selects a single index of a part.
     void pin(int part, int64_t index) { m_first[part] = index; }

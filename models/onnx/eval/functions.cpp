@@ -30,7 +30,7 @@ using Doubles = AsMany<Floats, Doubles4, Doubles8, Doubles16>;
 // Replaces x by exp(x). No value may be above 0.
 template <typename Floats>
 [[gnu::always_inline]] inline void exponential(Floats& x) {
-    constexpr float kRound = 12582912;  // 1.5 * 2^23: adding it rounds to an integer, in the low bits
+    constexpr float kRound = 12582912;  // 1.5 * 2^23: the low bits of v + kRound are v rounded to an integer
     const Floats rounded = x * 1.44269504f + kRound, power = rounded - kRound;
     const Floats rest = (x - power * 0.693359375f) + power * 2.12194440e-4f;
     Floats y = rest * 1.9875691500e-4f + 1.3981999507e-3f;

@@ -17,7 +17,7 @@ List<Tensor> inputsFor(const Graph& graph, const Shape& image);
 std::string problemOf(const Graph& graph, const Inferred& inferred);
 
 struct Binding {
-    List<Tensor> inputs;       ///< shapes of the image and other inputs, for the batch of all computations
+    List<Tensor> inputs;       ///< shapes of the image and the other inputs
     List<Tensor> otherInputs;  ///< the same shapes with one more image; only if the batch is dynamic
     bool dynamicBatch = false;
     cv::Size size;
@@ -26,8 +26,8 @@ struct Binding {
 };
 
 struct Shapes {
-    Inferred at;     ///< shapes for the batch of all computations
-    Inferred other;  ///< shapes with one more image; only if `dynamic`
+    Inferred at;     ///< for Binding::inputs
+    Inferred other;  ///< for Binding::otherInputs; only if `dynamic`
     bool dynamic = false;
 
     const Shape& of(int value) const { return at.values[value].shape(); }

@@ -201,7 +201,7 @@ private:
     }
 
     // Adapts the table of a node that reads more or fewer rows than there are patches. All rows that the node
-    // reads must be equal. The new table has a copy of this row for each token.
+    // reads must be equal. The new table repeats their common values for each token.
     void patchConstantRows(Node& node, const Tensor& table) {
         const Shape& shape = newShape(node.inputs[0]);
         const int64_t first = node.getInt("first", 0), width = table.dim(1), before = rowsRead(node),

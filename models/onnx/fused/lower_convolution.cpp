@@ -75,8 +75,8 @@ void Lowering::convolution() {
 
 namespace {
 
-// Returns whether the output is exactly `strides` times as large as the input. The weights may be larger
-// than the stride if padding removes the additional rows and columns.
+// Returns whether the output is exactly `strides` times as large as the input. The kernel may be larger than
+// the stride if padding removes the additional rows and columns of the output.
 bool isUpscaling(const Node& node, const Tensor& weight) {
     const List<int64_t> strides = listOr(node, "strides", {1, 1}), pads = listOr(node, "pads", {0, 0, 0, 0}),
                         dilations = listOr(node, "dilations", {1, 1}),

@@ -219,8 +219,8 @@ void Lowering::choose() {
     compute("max", first, second, out());
 }
 
-// Computes x * condition + y * (1 - condition). If x or y is a constant, sets the elements that the condition
-// does not choose to 0.
+// Computes x * condition + y * (1 - condition). If x or y is a constant, its elements become 0 in the places
+// where the condition chooses the other operand.
 void Lowering::where() {
     const int condition = oneImage(in(0));
     if (!m_graph.isConstant(condition)) return choose();

@@ -340,7 +340,7 @@ std::optional<ResizedRope> resizedImage(const Rope& rope, const PatchGrid& from,
     return result;
 }
 
-// Returns `count` rows of every head from row `first` on, between `front` and `back` rows of value `edge`.
+// Copies `count` rows of each head from row `first` on; adds `front` rows of `edge` before and `back` behind.
 Tensor rowsOf(const Tensor& table, int64_t first, int64_t count, int64_t front, int64_t back, float edge) {
     const int64_t size = table.dim(2), rows = front + count + back;
     Tensor result = Tensor::floats({table.dim(0), rows, size}, edge);

@@ -233,8 +233,8 @@ bool sameValues(const Tensor& a, const Tensor& b) {
     return a.known() == b.known() && (!a.known() || a.equals(b));
 }
 
-// If a block has windows, compares only the number of all rows: `tokens` and `batch` of a windowed block
-// differ from those of a global block with the same rows.
+// If a block has windows, compares `rows` instead of `tokens` and `batch`, which differ between a windowed
+// block and a global block with the same rows.
 static bool sameTokens(const Block& a, const Block& b) {
     if (!a.windows.empty() || !b.windows.empty()) return a.rows == b.rows && a.layout == b.layout;
     return a.tokens == b.tokens && a.batch == b.batch && a.layout == b.layout;

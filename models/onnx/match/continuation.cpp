@@ -41,7 +41,7 @@ private:
     }
 
     // Returns the values at which the trace stops: the segment's output, and inputs that contain no elements
-    // of the segment's output. Any node may compute these inputs, for example positions or special tokens.
+    // of the segment's output, such as positions or special tokens. Any node may compute such an input.
     List<int> stops() const {
         List<int> ends{m_segment.output()};
         OpenValues open({m_next.input()});

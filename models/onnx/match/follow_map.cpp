@@ -82,7 +82,7 @@ private:
         return evaluate(m_part, inputs)[0];
     }
 
-    // For each row of the first image, returns whether the row differs from the row without changed tokens.
+    // Returns, for each row of the first image, whether the row changes if the `replaced` tokens change.
     List<char> changed(const Test& replaced) const {
         checkTime();
         const Tensor now = run(replaced);

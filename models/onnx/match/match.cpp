@@ -194,8 +194,8 @@ private:
         encoder.taps.push_back({block, fits, fits ? norm->outputs[0] : value});
     }
 
-    // Adds a reason to m_match.reasons for each block with inner values that other nodes read, because an
-    // MpmEncoder cannot output inner values.
+    // Adds a reason to m_match.reasons for each block whose inner values other nodes read. An MpmEncoder
+    // cannot output inner values.
     void checkInside(EncoderSpec& encoder) {
         for (const Block& block : encoder.blocks) {
             if (!feedsBetween(block)) {

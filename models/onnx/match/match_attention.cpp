@@ -107,8 +107,8 @@ private:
         takeWindows(windows, all, expected);
     }
 
-    // Called if attention does not read whole images in order. Rows that attention reads together are stored
-    // as a window. findWindows() checks the shape of the windows later.
+    // Stores the rows that attention reads together as windows. Called if attention does not read whole
+    // images in order. findWindows() checks the shape of the windows later.
     void takeWindows(const List<List<int32_t>>& windows, int64_t all, int64_t images) {
         List<char> seen(static_cast<size_t>(all), 0);
         int64_t read = 0;

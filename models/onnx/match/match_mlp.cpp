@@ -245,7 +245,7 @@ private:
     }
 
     // Evaluates the nodes between linear layers and hidden values at the probes, and compares the results
-    // with the operator's activations. The tolerance is 1e-4: gelu and gelu_tanh differ by 5e-4, and
+    // with each activation of kActivations. The tolerance is 1e-4: gelu and gelu_tanh differ by 5e-4, and
     // constants in half precision change a value by only 3e-5.
     bool identify(const Trace& traced) {
         const List<float> result = runProbes(traced), &probes = activationProbes();

@@ -39,7 +39,7 @@ public:
     int downstream(int value, const std::function<Step(int node)>& visit) const;
     /// Returns `value` and all values from which it is computed.
     std::set<int> upstream(int value) const;
-    /// Returns whether the node is an Add or Where that masks scores, and the image decides the mask.
+    /// Returns whether the node is an Add or Where that masks scores with a mask that depends on the image.
     bool isMask(const Node& node) const;
     bool isOutput(int value) const { return m_isOutput[value] != 0; }
     bool isNorm(const Node* node) const;
@@ -89,11 +89,11 @@ Tensor noiseLike(const Tensor& shape, uint32_t seed, float scale = 1);
 void chooseBackbone(const RowMatcher& rows, const List<Unmatched>& unmatched, bool chains,
                     List<EncoderSpec>& encoders);
 
-/// Returns whether a matrix product reads the probabilities, as in attention, but not deformable attention.
+/// Returns whether a matrix product reads the probabilities. Deformable attention has no such product.
 bool isAttention(const RowMatcher& rows, int probabilities);
 
-/// Returns the first property in which the blocks differ, so that no MpmEncoder can contain both blocks;
-/// empty if there is none.
+/// Returns the first property in which the blocks differ; empty if there is none. Blocks that differ cannot
+/// be in the same MpmEncoder.
 std::string difference(const Block& a, const Block& b);
 
 bool sameValues(const Tensor& a, const Tensor& b);  ///< also true if neither has values
@@ -186,7 +186,7 @@ Block matchAttention(const RowMatcher& rows, const Node& softmax);
 /// Matches the MLP of a block whose attention is known, and fills mlp, parallel and output. Throws Mismatch.
 void matchMlp(const RowMatcher& rows, Block& block);
 
-/// Returns whether attention in any block reads windows, not all tokens of an image in order.
+/// Returns whether any block has `windows`, because its attention does not read whole images in order.
 bool hasWindows(const EncoderSpec& encoder);
 
 /// Finds the windows and the global blocks. Then changes each block as if its attention read whole images.

@@ -67,8 +67,7 @@ private:
         const Node& last = sums ? *before : node;
         if (m_rows.isMask(last))
             throw Mismatch{"the image decides which keys attention uses (masked attention)", true};
-        // Masks that depend on the image were rejected above, so any other computed term is relative
-        // positions.
+        // Masks that depend on the image were rejected above. Other computed terms are relative positions.
         if (last.is("Add"))
             failRelative("relative positions are", " (" + m_rows.graph().describe(last) + ")");
         if (node.is("Where") || node.is("Sub"))

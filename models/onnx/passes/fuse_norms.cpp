@@ -189,8 +189,8 @@ private:
     int64_t widthOf(int x) const { return rankOf(x) > 0 ? m_inferred.values[x].shape().back() : 0; }
 
     // `last` gives the quotient of a norm: x / root or (x - mean) / root. Replaces all norms that have this
-    // quotient. A norm may lack weight, bias or both, because optimisers fold weights and biases into the
-    // next product. For example, the norm of a tap and the norm of the next block may share a quotient.
+    // quotient: for example, the norm of a tap and the norm of the next block may share a quotient. A norm
+    // may lack weight, bias or both, because optimisers fold weights and biases into the next product.
     void replaceBy(NormKind kind, int x, int last, float epsilon) {
         const int64_t width = widthOf(x);
         List<End> ends;
@@ -227,7 +227,7 @@ private:
     Graph& m_graph;
     const Inferred& m_inferred;
     Rewriter m_rewriter;
-    int m_rank = 1;  // rank of the norm's input, to recognise the last axis if counted from the front
+    int m_rank = 1;  // rank of the norm's input, needed if the last axis is counted from the front
 };
 
 }  // namespace

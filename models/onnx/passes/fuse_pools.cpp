@@ -73,8 +73,8 @@ private:
         }
     }
 
-    // Fuses the nodes that depend on any node of `first`. If fuse() fails, fuses only the nodes that depend
-    // on the last node of `first`, because two pools may share the other nodes of `first`.
+    // Fuses the nodes that depend on any node of `first`. If that fails, fuses only the nodes that depend on
+    // the last node of `first`, because two pools may share the other nodes of `first`.
     bool fuse(const Region& first) {
         return fuse(first, first.nodes.size()) || (first.nodes.size() > 1 && fuse(first, 1));
     }

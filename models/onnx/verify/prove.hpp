@@ -81,7 +81,7 @@ struct Proof {
     double worst = 0;        ///< largest difference, relative to the largest value of the output
     List<std::string> flat;  ///< outputs with the same value everywhere, which prove little
     std::map<std::string, int64_t>
-        nearTies;      ///< for each selection, the number of places at which two choices are equally good
+        nearTies;      ///< for each selection, the number of indices that differ, but are equally good
     int unstable = 0;  ///< number of inputs that prove nothing, because their last digits decide the results
 };
 
