@@ -29,8 +29,7 @@ public:
     std::int64_t maxBytes() const { return m_maxBytes; }
     std::int64_t bytes() const { return m_bytes; }  ///< taken and not yet given back
 
-    /// Replaces the limits. For jobs that read the size of their input only after they have made the Budget.
-    /// Time is still counted from the construction.
+    /// Replaces the limits, for jobs that learn the size of their input late. Does not restart the time.
     void setLimits(std::int64_t maxBytes, double maxSeconds) {
         m_maxBytes = maxBytes;
         m_maxSeconds = maxSeconds;

@@ -6,8 +6,9 @@
 namespace mpm {
 
 /// Makes all threads share a heap that returns large buffers to the system immediately. Call it before there
-/// are threads. By default, each thread has a separate heap. If another thread frees an image, the image's
-/// heap keeps the space. So the memory of a monitor with three sources grew by 62 MiB in eight minutes.
+/// are threads. By default, each thread has a separate heap. If a thread frees an image of another
+/// thread, the other thread's heap keeps the space. With separate heaps, the memory of a monitor with three
+/// sources grew by 62 MiB in eight minutes.
 inline void useOneHeap() {
 #ifdef M_ARENA_MAX
     mallopt(M_ARENA_MAX, 1);

@@ -48,8 +48,8 @@ bool writeAll(int file, std::string_view bytes);
 /// error.
 bool syncFile(int file);
 
-/// Makes new names in the folder survive a power failure. Returns false after a failure. A folder that the
-/// user cannot read is not synced; that is not a failure.
+/// Makes new names in the folder survive a power failure. Returns false if the sync fails. If the user cannot
+/// read the folder, does not sync the folder, and returns true.
 bool syncFolder(const std::string& folder);
 
 /// Throws cv::Exception with the file, the reason (an errno) and a remedy.

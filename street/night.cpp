@@ -9,8 +9,8 @@
 namespace mpm::street {
 namespace {
 
-/// The cumulative sum of a Poisson distribution. draw() inverts the sum, so it needs only a random number and
-/// a short search.
+/// The cumulative sum of a Poisson distribution. draw() inverts the sum: a draw needs only a random number
+/// and a short search.
 struct PoissonTable {
     int first = 0;  ///< number of events at cumulative[0]
     std::vector<double> cumulative;

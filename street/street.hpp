@@ -51,8 +51,8 @@ struct NightParameters {
     double deviation = 0.01;  ///< standard deviation of Gaussian noise, for values 0..1
 };
 
-/// Returns the image (CV_8U, any channels) as a camera would see it at night. The same seed gives the same
-/// noise.
+/// Returns the image (CV_8U, any number of channels) as a camera would see it at night. The same seed gives
+/// the same noise.
 cv::Mat night(const cv::Mat& image, const NightParameters& parameters, uint64_t seed);
 
 /// Effects that may cause false alarms: rain, insects, and lights and shadows of things outside the frame.
@@ -86,7 +86,7 @@ public:
     /// `rate`: frames per second; if 0, nothing moves.
     Clip(cv::Size size, const ClipLight& light, double rate, int seed);
 
-    /// Frames that differ only in `noise` show the same scene with other noise of the camera.
+    /// Frames that differ only in `noise` show the same scene with different camera noise.
     StreetFrame frame(int number, int noise = 0);
 
 private:

@@ -27,8 +27,8 @@ struct DayNightRule {
     double bright = 0.215;
     std::chrono::seconds hold{5};
 
-    /// For By::Infrared: night begins if saturation() stays below `grey`, day if it stays above `coloured`.
-    /// Luminance would mislead, because the camera's infrared lamp makes a night image bright.
+    /// For By::Infrared: night begins if saturation() stays below `grey`, day begins if saturation() stays
+    /// above `coloured`. Luminance would mislead: the camera's infrared lamp makes a night image bright.
     double grey = 0.04;
     double coloured = 0.06;
 

@@ -43,9 +43,9 @@ struct JpegSegments {
 /// Reads the segments of a JPEG file. Returns nothing if there is no frame header.
 std::optional<JpegSegments> jpegSegments(const FileBytes& file);
 
-/// Returns whether the file ends in the middle of the image; false if only the end marker is missing. Callers
-/// must check this, because libjpeg fills a missing part with grey and reports no error. May decode the image
-/// at an eighth of the size.
+/// Returns whether the file ends in the middle of the image; false if only the end marker is missing. Without
+/// this check, libjpeg would fill the missing part with grey and report no error. May decode the image at an
+/// eighth of the size.
 bool isCutOffJpeg(const FileBytes& file, const JpegSegments& segments);
 
 }  // namespace mpm::pipeline

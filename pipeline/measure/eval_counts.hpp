@@ -25,8 +25,7 @@ struct ImageCounts {
     double operations = 0;
     std::vector<DistanceCounts> joins;  ///< by stage
     ReuseCounts reuse;
-    /// Share of the pixels that have the same label with this setting and with all tokens; NaN if not
-    /// measured.
+    /// Share of the pixels whose label is the same as with all tokens; NaN if not measured.
     double agreement = std::numeric_limits<double>::quiet_NaN();
 };
 

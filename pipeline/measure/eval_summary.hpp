@@ -28,7 +28,7 @@ struct EvalRow {
     double meanMs = 0;  ///< per image, the mean instead of the median
     double windowsPerSecond = 0;
     ReuseCounts reuse;
-    std::vector<double> agreement;  ///< with the labels of all tokens, by image; empty if not measured
+    std::vector<double> agreement;  ///< ImageCounts::agreement by image; empty if not measured
 
     int images() const { return static_cast<int>(operations.size()); }
     double gflops() const { return mean(operations) / 1e9; }

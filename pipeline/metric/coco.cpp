@@ -17,7 +17,7 @@ constexpr size_t kMostObjects = 100000;
 constexpr double kAreaRanges[kAreas][2] = {{0, 1e10}, {0, 1024}, {1024, 9216}, {9216, 1e10}};
 constexpr int kMostByRank[] = {1, 10, 100};
 
-/// Returns a threshold of the overlap. Computes the same steps as COCO's code, because rounding decides
+/// Returns a threshold of the overlap. Computes in the same steps as COCO's code, because rounding decides
 /// whether an overlap of exactly 0.9 matches.
 double thresholdAt(int i) {
     return i * ((.95 - .5) / 9) + .5;

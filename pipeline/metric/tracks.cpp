@@ -37,7 +37,7 @@ struct Frame {
     std::vector<int> truth, tracks;
     const std::vector<TrackBox>*truthBoxes, *trackBoxes;
 
-    /// Returns the overlaps, truth x tracks. Does not store them, because this would need much memory.
+    /// Returns the overlaps, truth x tracks. Does not store the overlaps, to save memory.
     cv::Mat_<double> overlaps() const {
         cv::Mat_<double> all(int(truth.size()), int(tracks.size()));
         for (int i = 0; i < all.rows; ++i)

@@ -42,7 +42,7 @@ struct TrackedObject : ObjectPresence {
     double last = 0;                ///< when the object was last seen
     double still = 0;               ///< seconds for which an object that Stays has not moved; else 0
     std::int64_t boxes = 0;         ///< frames with a box
-    std::vector<cv::Point2f> path;  ///< middles of the boxes; a long path lacks some of the older middles
+    std::vector<cv::Point2f> path;  ///< middles of boxes that moved; a long path lacks some older middles
     double dwell() const { return last - since; }
 };
 
@@ -87,7 +87,7 @@ public:
     const std::vector<CountingLine>& lines() const { return m_lines; }
     const std::vector<LineCounts>& lineCounts() const { return m_counts; }
 
-    /// Returns the number of objects of each class in the latest frame.
+    /// Returns the number of objects of each class, with or without a box in the latest frame.
     std::map<int, int> present() const;
     /// Like present(), for the objects in a region (see setRegions()).
     std::map<int, int> presentIn(const Polygon& region) const;

@@ -47,7 +47,7 @@ std::vector<double> FlopsCounter::blocks(const mpm::ImageReport& report, const s
             continue;
         }
         const double entering = report.tokens[index];
-        double later = entering, merged = 0;  // later: tokens of the MLP; a block that merges has fewer
+        double later = entering, merged = 0;  // later: tokens of the MLP, fewer if the block merges
         for (const mpm::Stage& stage : report.stages) {
             if (stage.block != static_cast<int>(index)) continue;
             later = std::min(entering, double(stage.tokens));

@@ -89,7 +89,7 @@ public:
     /// @param latest for each node, the number of the latest segment on which the node depends; 0: none
     Selection(const FlowNodes& nodes, const std::vector<int>& latest)
         : m_nodes(nodes), m_chosen(nodes.size()), m_behind(nodes.size()), m_leads(nodes.size()) {
-        std::vector<bool> places(nodes.size());  // whether a node is an MpmTopK, or depends only on one
+        std::vector<bool> places(nodes.size());  // whether a node is an MpmTopK, or depends only on MpmTopKs
         for (size_t i = 0; i < nodes.size(); ++i) {
             const bool gathers = hasType(i, "MpmGatherRows");
             size_t live = 0, found = 0, rows = 0;

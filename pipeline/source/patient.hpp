@@ -21,8 +21,8 @@ public:
     /// Time limit of each call until the first frame is read.
     static constexpr std::chrono::seconds kFirstFrame{60};
 
-    /// A waiting call calls this function ten times a second, with the seconds since the call began. The
-    /// function returns true if the call should give up.
+    /// A function that a PatientSource calls ten times a second while it waits, with the seconds since the
+    /// wait began. If the function returns true, the PatientSource gives up.
     using GiveUp = std::function<bool(double seconds)>;
 
     PatientSource(std::unique_ptr<Source> source, GiveUp giveUp,

@@ -22,8 +22,9 @@ const char* stateName(SourceState state);
 
 struct SourceStatus {
     SourceState state = SourceState::Connecting;
-    bool live = false;                            ///< the opened source's Source::live()
-    std::chrono::system_clock::time_point since;  ///< when the state began; if Stalled or Offline: lastFrame
+    bool live = false;  ///< the opened source's Source::live()
+    /// When the state began. If Stalled or Offline: time of the latest frame, or the reader's start if none.
+    std::chrono::system_clock::time_point since;
     std::chrono::system_clock::time_point lastFrame;  ///< time of the latest frame; epoch if there was none
     std::chrono::milliseconds nextAttempt{0};         ///< time until the next attempt
     int attempts = 0;                                 ///< failed attempts since the latest frame
@@ -74,8 +75,8 @@ public:
     /// Returns false if no newer frame arrived in time, or if the source ended and its last frame was taken.
     bool take(Frame& frame, std::chrono::milliseconds wait);
 
-    /// The five functions below control a film. If the source is live, these functions do nothing. A call
-    /// takes effect at the next frame. While a film is held, only seek() and step() give frames.
+    /// The five functions below control a film, and do not affect the frames of a live source. A call takes
+    /// effect at the next frame. While a film is held, only seek() and step() give frames.
     void setHeld(bool held);
     void seek(std::int64_t frame);
     /// Steps to the next frame, or to the previous frame if `direction` is negative.

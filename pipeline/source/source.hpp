@@ -95,10 +95,9 @@ struct SpreadReading {
     std::function<void(const std::string& message)> skipped;  ///< gets the reason for each unreadable image
 };
 /// If the source can seek and has more than 4 * `count` frames, passes `count` evenly spread images to
-/// `take`. If `take` returns true for the last of the `count` images, also passes up to `count` more images,
-/// each from the gap after an earlier image, until `take` returns false. If the source is shorter or
-/// cannot seek, passes all images and ignores the result of `take`. Ends after `seconds` or if `stopped`
-/// returns true. Returns whether the time ran out.
+/// `take`. Then, while the latest result of `take` is true, passes up to `count` more images, each from the
+/// gap after an earlier image. If the source is shorter or cannot seek, passes all images and ignores the
+/// result of `take`. Ends after `seconds` or if `stopped` returns true. Returns whether the time ran out.
 bool readSpread(Source& source, const SpreadReading& reading,
                 const std::function<bool(const cv::Mat& image)>& take);
 

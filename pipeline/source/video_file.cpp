@@ -156,7 +156,7 @@ private:
     std::size_t m_more = 0;  ///< length of the options without a proxy
     char m_join = ',';
     bool m_alone = false;
-    int m_open = 0, m_waiting = 0;  ///< number of openings now, and of openings that wait to be alone
+    int m_open = 0, m_waiting = 0;  ///< numbers of openings now, and of waiting openings with a proxy
 };
 
 /// Returns the only FormatList. Never destroys the object, because the environment points to the object's

@@ -1,4 +1,4 @@
-// Checks before FFmpeg reads a file as a video: the file must be regular and not a playlist. A pipe would
+// Checks a file before FFmpeg reads it as a video: the file must be regular and not a playlist. A pipe would
 // block the program, and a playlist would make FFmpeg read other files or connect to other hosts.
 #pragma once
 

@@ -16,7 +16,7 @@ std::int64_t spanMs(Store::Span span) {
     return span == Store::Span::Minute ? kMinute : kHour;
 }
 
-/// Rounds `time` down to a multiple of `span`, also before 1970.
+/// Rounds `time` down to a multiple of `span`, also if `time` is before 1970.
 std::int64_t floorTo(std::int64_t time, std::int64_t span) {
     const std::int64_t rest = time % span;
     return time - (rest < 0 ? rest + span : rest);

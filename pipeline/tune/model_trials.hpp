@@ -32,7 +32,7 @@ inline const AgreementText& textOf(AgreementKind kind) {
 /// Returns whether an output has a single channel in the image's shape, for example depth.
 bool isMap(const Network& network, const cv::Mat& output);
 
-/// Both return the agreement on an image: for labels, 0 to 1; for maps (isMap), at most 1, perhaps negative.
+/// Both functions return the agreement: for labels, 0 to 1; for maps (isMap), at most 1, perhaps negative.
 double labelAgreement(const cv::Mat& full, const cv::Mat& other);
 double mapAgreement(const cv::Mat& full, const cv::Mat& other);
 /// Returns the mean of two shares: the shares of boxes in `full` and in `other` that have a match. A box has
