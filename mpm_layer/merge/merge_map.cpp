@@ -9,7 +9,7 @@
 namespace mpm {
 namespace {
 
-// Scales a weighted mean from its length a to sqrt(a * b), with b the weighted mean of the members' lengths.
+// Scales a weighted mean from its length a to sqrt(a * b); b is the weighted mean of the members' lengths.
 void scaleMean(const RowsView& rows, const int* members, const std::vector<float>& weights, float* mean) {
     double lengths = 0, total = 0;
     for (size_t m = 0; m < weights.size(); ++m) {

@@ -60,8 +60,8 @@ struct RowsView {
 enum class Mean {
     Plain,
     Weighted,  ///< weighted by the number of tokens that each member represents
-    Scaled     ///< the weighted mean, scaled: the new length is the geometric mean of the weighted mean's
-               ///< length and the weighted mean of the members' lengths
+    Scaled     ///< the weighted mean, scaled from its length a to sqrt(a * b); b is the weighted mean of the
+               ///< members' lengths
 };
 
 /// Writes the mean of the members of each cluster c in `range` to row c of `out`. Reads `sizes` if the mean

@@ -104,7 +104,7 @@ ReducerEntry mutualPairsEntry() {
                        PairRule rule;
                        rule.pairs = a.amount("pairs");
                        if (a.is("before", "mlp")) rule.moment = Moment::AfterAttention;
-                       // If tokens merge before the MLP, attention has run, so the last keys are the block's.
+                       // Before the MLP, attention has already run, so the last keys belong to this block.
                        const bool computed = a.is("by", "last-keys") || rule.moment == Moment::AfterAttention;
                        if (!a.is("by", "tokens")) rule.by = computed ? Metric::LastKeys : Metric::Keys;
                        if (!a.is("mean", "plain"))

@@ -21,8 +21,8 @@ struct ReducerEntry {
     std::function<std::shared_ptr<const Reducer>(const Arguments&)> make;
     /// Returns the number of operations that a stage needs to decide which tokens merge.
     std::function<double(const Arguments&, const MatchingSize&)> matchingCost;
-    /// Returns the recommended schedule of the reducer. If this pointer is null, Reducer::ownSchedule()
-    /// returns the schedule.
+    /// Returns the recommended schedule of the reducer. If this pointer is null, mpm::usualBlocks() calls
+    /// Reducer::ownSchedule() instead.
     std::vector<int> (*usualBlocks)(int blocks) = nullptr;
 };
 

@@ -38,8 +38,8 @@ private:
     std::set<Entry> m_seen;
 };
 
-/// Lists the values below an object. Throws if an object has two paths: if objects refer to each other, paths
-/// never end.
+/// Lists the values below an object. Throws if an object has two paths, because objects that refer to each
+/// other have endless paths.
 void ArchiveReader::visit(const Pickled& object, const std::string& path, int depth) {
     demand(depth < kMaxDepth && m_seen.insert(&object).second, kNoCheckpoint, ": its objects form no tree");
     for (const auto& [key, value] : object.map) {

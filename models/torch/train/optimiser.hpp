@@ -57,8 +57,7 @@ torch::Tensor orthogonalise(const torch::Tensor& matrix);
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
-/// Returns the limit of steps: `wanted` if it has a value. Otherwise kNoLimit if `minutes` is above 0, else
-/// `usual`.
+/// Returns `wanted` if it has a value, else kNoLimit if `minutes` is above 0, else `usual`.
 int64_t stepLimit(const std::optional<int64_t>& wanted, double minutes, int64_t usual);
 
 /// Returns the learning rate as a share of the highest rate. The share rises linearly over `warmUp` steps,

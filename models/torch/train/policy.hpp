@@ -23,7 +23,7 @@ struct PolicyTrainOptions {
     double rate = 2e-3, decay = 1e-3;  ///< of AdamW
     double meanDecay = 0.99;           ///< of the running mean of the weights
     bool ignoredBorder = false;        ///< of the data set, see policyLabels()
-    int64_t shared = 120;              ///< number of superpatches at which recall is measured
+    int64_t shared = 120;              ///< number of best superpatches that precision and recall count
     int height = 480, width = 640;     ///< validation images are stretched to this size
     int64_t validateEvery = 250;       ///< steps
     bool quiet = false;

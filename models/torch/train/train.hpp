@@ -87,7 +87,7 @@ struct TrainOptions {
     std::vector<int64_t> neighbourBlocks;  ///< blocks with neighbourLoss() on their input tokens
     double neighbourShare = 0.3;           ///< weight of neighbourLoss(); the labels have weight 1
     std::string policy;                    ///< file of the policy for token sharing; empty: none
-    int64_t shared = 0;  ///< number of sharing superpatches at the model's size, also in validation
+    int64_t shared = 0;  ///< superpatches with a shared token, at the model's size; also in validation
     OptimiserOptions optimiser;
     ReducerSettings reducer;   ///< reduces tokens while training; validation keeps all tokens
     double meanDecay = 0.998;  ///< of the running mean of the weights

@@ -27,7 +27,7 @@ MPM_C_API const char* mpm_last_error(void);
  * blocks: the blocks before which tokens merge, counted from 0 and strictly increasing, such as "2,5"; or
  * "none". */
 MPM_C_API int mpm_set_blocks(const char* blocks);
-/* method: how tokens are reduced, such as "mpm", "gentle", "tome:r=13", or "none". It keeps the blocks. */
+/* method: how tokens are reduced, such as "mpm", "gentle", "tome:r=13", or "none". Keeps the blocks. */
 MPM_C_API int mpm_set_method(const char* method);
 /* device: "cpu", "cuda", "cuda:1" or "auto". The function also fails if the GPU cannot be used. */
 MPM_C_API int mpm_set_device(const char* device);

@@ -47,8 +47,8 @@ struct Reuse {
     int refresh = 30;    ///< each token is computed at least once in this many frames (0: no such limit),
                          ///< unless the input has been the same for so long that outputs cannot change
     double full = 0.25;  ///< if more than this share of the tokens, 0..1, changed, all tokens are computed
-    double budget = 1;   ///< largest share of tokens, 0..1, that is computed, except if `full` applies: first
-                         ///< tokens that `refresh` requires, then tokens with the largest changes. If the
+    double budget = 1;   ///< largest share of tokens, 0..1, that is computed, unless `full` applies. Tokens
+                         ///< that `refresh` requires come first, then tokens with the largest changes. If the
                          ///< budget is below 1 / refresh, 1 / refresh of the tokens are computed
 };
 

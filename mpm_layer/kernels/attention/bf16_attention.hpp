@@ -31,7 +31,7 @@ constexpr int kKeysRead = 32;
 struct AttentionHeadBf16 {
     AttentionHead f32;  ///< the rows and `scale` of this member are not read
     /// Attention reads the first pairsOf(headSize) pairs of each row. The caller must multiply the queries
-    /// by kLog2E and the scale of the logits. Unless `valuesAreColumns`, pieces of rows must have no gaps.
+    /// by kLog2E and the scale of the logits. Unless `valuesAreColumns`, no gaps may separate a row's pieces.
     ConstPairRows queries, keys;
     const Bf16Pair* values;  ///< from packValues()
     size_t valueStride;

@@ -34,8 +34,8 @@ struct CellGrid {
 void gatherPanel(const CellGrid& grid, const std::vector<CellRun> (&runs)[2], void* panel);
 
 /// Computes to[x] for each x < `width`: `start` plus the sum over all planes and taps of
-/// weights[plane * count + tap] * the f32 cell of (plane, tap) at x. Use it if the weights have too few rows
-/// to fill a row group. Cells must be readable for `width` rounded up to a multiple of four vectors.
+/// weights[plane * count + tap] * the f32 cell of (plane, tap) at x. Use sumTaps() if the weights have too
+/// few rows to fill a row group. Cells must be readable for `width` rounded up to a multiple of four vectors.
 void sumTaps(const CellGrid& grid, const float* weights, float start, int width, float* to);
 
 }  // namespace mpm::kernels

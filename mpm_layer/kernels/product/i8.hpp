@@ -28,8 +28,8 @@ enum class Finer { Left, Right };
 
 /// How values become bytes: a byte is value / step, rounded, plus `offset` if the operand is the left one.
 struct ByteForm {
-    int offset, left, right;  // left, right: steps of the largest value of each operand
-    int pair = 2 * right;     // most steps of two neighbours of the right operand together
+    int offset, left, right;  // left, right: largest number of steps of a value of each operand
+    int pair = 2 * right;     // largest number of steps of the sum of two neighbours of the right operand
 };
 
 /// Returns the form of the bytes on this processor.
@@ -48,7 +48,7 @@ float packQuads(const float* row, int width, I8Quad* quads, Finer finer = Finer:
 /// `least` is near 0, as after GELU, the steps are about half as large as those of packQuads(). `least` must
 /// not be positive. The weights must be packed with the same `least`.
 float packQuadsFrom(float least, const float* row, int width, I8Quad* quads);
-/// The same for rows of pairs; productI8WritesPairs() must be true. Values below `least` count as `least`.
+/// Quantise a row of pairs; productI8WritesPairs() must be true. Values below `least` count as `least`.
 float packQuads(const Bf16Pair* row, int width, I8Quad* quads, Finer finer = Finer::Left);
 float packQuadsFrom(float least, const Bf16Pair* row, int width, I8Quad* quads);
 

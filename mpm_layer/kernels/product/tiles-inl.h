@@ -66,7 +66,8 @@ public:
     HWY_INLINE ~TileScope() { _tile_release(); }
 };
 
-/// Stops the compiler from moving memory accesses past tile instructions, which it believes to access none.
+/// Stops the compiler from moving memory accesses past tile instructions. The compiler does not expect these
+/// instructions to access memory.
 HWY_INLINE void finishWrites() {
     __asm__ volatile("" ::: "memory");
 }

@@ -30,7 +30,7 @@
 //
 // **The bound.**
 // - A row's cells q_i are e_i / s_i, rounded; s_i is its step. With x_i >= |e_i / s_i - q_i|,
-//       |e_i.e_j - s_i s_j q_i.q_j| <= s_i s_j (|q_i| x_j + |q_j| x_i + x_i x_j) <= s_i s_j K,
+//       |e_i.e_j - s_i s_j q_i.q_j| <= s_i s_j (|q_i| x_j + |q_j| x_i + x_i x_j) <= s_i s_j K.
 //   K follows from the largest |q| and the largest x of all rows (screenMargin). In words, q_i.q_j is exact.
 //   In floats, each step of the product rounds. K also covers this rounding, and the part of the rounding of
 //   U that is proportional to s_i s_j q_i.q_j.
@@ -138,7 +138,7 @@ struct Extent {
     double most;       ///< the highest z
     double least;      ///< the lowest bar
 
-    /// Returns whether no row of either extent can be the most similar row of a row of the other extent.
+    /// Returns true only if no row of either extent has its most similar row in the other extent.
     bool isFarFrom(const Extent& other) const;
 };
 
