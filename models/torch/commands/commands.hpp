@@ -18,20 +18,23 @@ void addScene(CLI::App& app);
 
 inline void addNightOption(CLI::App& verb, AugmentOptions& augment) {
     const auto take = [&augment](const std::vector<double>& values) {
-        if (values.size() == 1) {
-            augment.night = values[0];
-        } else if (values.size() == 3 && values[0] >= 0 && values[1] > 0 && values[2] >= 0) {
-            augment.fixedNight = street::NightParameters{values[0], values[1], values[2]};
-        } else {
-            throw CLI::ValidationError("--night", "write a share of images, or L,P,S as 0.35,250,0.01");
-        }
+        const size_t count = values.size(), first = count == 4 ? 1 : 0;  // of L,P,S
+        const bool known = count == 1 || ((count == 3 || count == 4) && values[first] >= 0 &&
+                                          values[first + 1] > 0 && values[first + 2] >= 0);
+        if (!known)
+            throw CLI::ValidationError(
+                "--night", "write a share of images, L,P,S as 0.35,250,0.01, or both as 0.5,0.35,250,0.01");
+        if (count != 3) augment.night = values[0];
+        if (count != 1)
+            augment.fixedNight = street::NightParameters{values[first], values[first + 1], values[first + 2]};
     };
     verb.add_option_function<std::vector<double>>(
             "--night", take,
-            "share of images at simulated night; or its luminance, photons and deviation (default: random)")
+            "share of images at simulated night; its luminance, photons and deviation (default: random); or "
+            "all four")
         ->delimiter(',')
         ->allow_extra_args(false)
-        ->type_name("SHARE|L,P,S")
+        ->type_name("SHARE|L,P,S|SHARE,L,P,S")
         ->default_str("0.15");
 }
 

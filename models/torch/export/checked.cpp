@@ -50,7 +50,8 @@ double difference(Segmenter& model, cv::dnn::Net& net, const torch::Tensor& imag
         TORCH_CHECK(outputs[k].total() == static_cast<size_t>(wanted.numel()), "the file gives ", names[k],
                     " of another size");
         TORCH_CHECK(cv::checkRange(outputs[k]), "the file gives ", names[k], " that are not finite");
-        // peaks() enlarges the rounding errors of scores by up to this factor, which is no fault of the file.
+        // joinNeighbours() enlarges the rounding errors of scores by up to this factor, which is no fault of
+        // the file.
         const double enlarged = model->options().detects() && names[k] == "scores" ? 1 + 2 * kPeak : 1;
         largest = std::max(largest, cv::norm(outputs[k], blobOf(wanted), cv::NORM_INF) / enlarged);
     }

@@ -38,9 +38,10 @@ private:
     int unitRows(int x);
     int embed(int image);
     int encode(int image);
-    int toGrid(int rows);
+    int toGrid(int rows, int64_t channels);
     int decodeMask(int tokens);
     void decodeBoxes(int tokens);
+    void joinNeighbours(int boxes, int logits);
 
     Segmenter& m_model;
     Norms m_norms;
@@ -166,8 +167,8 @@ int Exporter::unitRows(int x) {
     return m_graph.node("Mul", {rows, scalar(1.0 / std::sqrt(static_cast<double>(m_vit.dim)))});
 }
 
-int Exporter::toGrid(int rows) {
-    const Ints dims{1, m_model->options().classes, m_vit.gridHeight(), m_vit.gridWidth()};
+int Exporter::toGrid(int rows, int64_t channels) {
+    const Ints dims{1, channels, m_vit.gridHeight(), m_vit.gridWidth()};
     return m_graph.node("Reshape", {transpose(rows, {0, 2, 1}), m_graph.ints(dims)});
 }
 
@@ -193,11 +194,12 @@ int Exporter::decodeMask(int tokens) {
     if (m_norms == Norms::Folded)
         products = m_graph.node("Reshape", {products, m_graph.ints({1, patches, options.classes})});
     const auto masks = norm(products, "decoder.mask_norm");
-    if (m_norms == Norms::Written) return toGrid(masks);
+    if (m_norms == Norms::Written) return toGrid(masks, options.classes);
     // No product follows the last norm, so no product can include the norm's weights. But OpenCV 4.6 can
     // multiply the channels of an image by weights.
     const auto byChannel = [&](Name name) { return constant(value(name).reshape({-1, 1, 1}), name); };
-    const auto scaled = m_graph.node("Mul", {toGrid(masks), byChannel("decoder.mask_norm.weight")});
+    const auto scaled =
+        m_graph.node("Mul", {toGrid(masks, options.classes), byChannel("decoder.mask_norm.weight")});
     return m_graph.node("Add", {scaled, byChannel("decoder.mask_norm.bias")});
 }
 
@@ -216,15 +218,34 @@ void Exporter::decodeBoxes(int tokens) {
                                                  value("decoder.sizes.bias") - grid.log())});
     const auto boxes = m_graph.node("Concat", {centres, sizes});
     m_graph.with("axis", Attribute::of(int64_t{2}));
-    m_graph.output(boxes, "boxes", {1, m_vit.patches(), 4});
+    joinNeighbours(toGrid(boxes, 4), toGrid(linear(hidden, "decoder.scores"), m_model->options().classes));
+}
+
+/// Writes joinNeighbours() of segmenter.hpp. Multiplies and divides only tensors of equal sizes, because
+/// OpenCV 4.6 broadcasts few others.
+void Exporter::joinNeighbours(int boxes, int logits) {
+    constexpr int64_t kSides = 4;
     const int64_t classes = m_model->options().classes;
-    const auto scores = toGrid(linear(hidden, "decoder.scores"));
-    const auto largest = m_graph.node("MaxPool", {scores});
+    const auto sum = [this](int x) {
+        const auto y = m_graph.node("Conv", {x, constant(torch::ones({kSides, 1, 3, 3}), "ones")});
+        m_graph.with("kernel_shape", Attribute::of(Ints{3, 3})).with("pads", Attribute::of(Ints{1, 1, 1, 1}));
+        m_graph.with("group", Attribute::of(kSides));
+        return y;
+    };
+    const auto toRows = [this](int grid, int64_t channels, const char* name) {
+        const auto columns = m_graph.node("Reshape", {grid, m_graph.ints({1, channels, m_vit.patches()})});
+        m_graph.output(transpose(columns, {0, 2, 1}), name, {1, m_vit.patches(), channels});
+    };
+    const auto cubes = m_graph.node("Pow", {m_graph.node("Sigmoid", {logits}), scalar(3)});
+    const auto weight = m_graph.node("Conv", {cubes, constant(torch::ones({kSides, classes, 1, 1}), "ones"),
+                                              constant(torch::full({kSides}, kLeastWeight), "least")});
+    m_graph.with("kernel_shape", Attribute::of(Ints{1, 1}));
+    toRows(m_graph.node("Div", {sum(m_graph.node("Mul", {boxes, weight})), sum(weight)}), kSides, "boxes");
+    const auto largest = m_graph.node("MaxPool", {logits});
     m_graph.with("kernel_shape", Attribute::of(Ints{3, 3})).with("pads", Attribute::of(Ints{1, 1, 1, 1}));
-    const auto peaks = m_graph.node("Sub", {m_graph.node("Mul", {scores, scalar(1 + kPeak)}),
+    const auto peaks = m_graph.node("Sub", {m_graph.node("Mul", {logits, scalar(1 + kPeak)}),
                                             m_graph.node("Mul", {largest, scalar(kPeak)})});
-    const auto rows = m_graph.node("Reshape", {peaks, m_graph.ints({1, classes, m_vit.patches()})});
-    m_graph.output(transpose(rows, {0, 2, 1}), "scores", {1, m_vit.patches(), classes});
+    toRows(peaks, classes, "scores");
 }
 
 GraphBuilder& Exporter::run() {
@@ -234,8 +255,9 @@ GraphBuilder& Exporter::run() {
         decodeBoxes(tokens);
         return m_graph;
     }
-    const auto grid = options.decoder == "mask" ? decodeMask(tokens)
-                                                : toGrid(linear(tokens, "decoder.head", "encoder.norm"));
+    const auto grid = options.decoder == "mask"
+                          ? decodeMask(tokens)
+                          : toGrid(linear(tokens, "decoder.head", "encoder.norm"), options.classes);
     const Ints full{1, options.classes, m_vit.height, m_vit.width};
     const auto none = m_graph.constant(Tensor::floats({0}));
     const auto logits = m_graph.node("Resize", {grid, none, none, m_graph.ints(full)});

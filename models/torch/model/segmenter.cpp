@@ -185,14 +185,24 @@ SegmenterImpl::Boxes SegmenterImpl::boxes(const torch::Tensor& images) {
     const auto grid = torch::tensor({double(width), double(height)}, rows.options());
     const auto centres = (rows.slice(2, classes, classes + 2) + patchCentres(height, width).to(rows)) / grid;
     const auto scores = rows.slice(2, 0, classes);
-    return {torch::cat({centres, rows.slice(2, classes + 2).exp() / grid}, 2),
-            is_training() ? scores : peaks(scores, height, width)};
+    const Boxes found{torch::cat({centres, rows.slice(2, classes + 2).exp() / grid}, 2), scores};
+    return is_training() ? found : joinNeighbours(found, height, width);
 }
 
-torch::Tensor peaks(const torch::Tensor& scores, int64_t rows, int64_t columns) {
-    const auto grid = scores.transpose(1, 2).reshape({scores.size(0), scores.size(2), rows, columns});
-    const auto largest = F::max_pool2d(grid, F::MaxPool2dFuncOptions(3).stride(1).padding(1));
-    return ((1 + kPeak) * grid - kPeak * largest).flatten(2).transpose(1, 2);
+SegmenterImpl::Boxes joinNeighbours(const SegmenterImpl::Boxes& found, int64_t rows, int64_t columns) {
+    const auto gridOf = [&](const torch::Tensor& x) {
+        return x.transpose(1, 2).reshape({x.size(0), x.size(2), rows, columns});
+    };
+    const auto sum = [](const torch::Tensor& x) {
+        const auto ones = torch::ones({x.size(1), 1, 3, 3}, x.options());
+        return torch::conv2d(x, ones, {}, /*stride=*/1, /*padding=*/1, /*dilation=*/1, x.size(1));
+    };
+    const auto logits = gridOf(found.scores);
+    const auto largest = F::max_pool2d(logits, F::MaxPool2dFuncOptions(3).stride(1).padding(1));
+    const auto scores = (1 + kPeak) * logits - kPeak * largest;
+    const auto weight = torch::sigmoid(logits).pow(3).sum(1, true) + kLeastWeight;
+    const auto boxes = sum(gridOf(found.boxes) * weight) / sum(weight);
+    return {boxes.flatten(2).transpose(1, 2), scores.flatten(2).transpose(1, 2)};
 }
 
 torch::Tensor patchCentres(int64_t rows, int64_t columns) {

@@ -231,7 +231,7 @@ public:
         torch::Tensor boxes;   ///< [B, H/patch * W/patch, 4], centre, width and height as shares of the image
         torch::Tensor scores;  ///< [B, H/patch * W/patch, classes], logits
     };
-    /// Returns the boxes of a detector. In evaluation mode, applies peaks() to the scores.
+    /// Returns the boxes of a detector. In evaluation mode, joins them by joinNeighbours().
     Boxes boxes(const torch::Tensor& images);
 
     /// Sets sharing: the four patches of a superpatch share a token if the policy's score of the superpatch
@@ -258,11 +258,12 @@ TORCH_MODULE(Segmenter);
 /// Resizes bilinearly, to any size.
 torch::Tensor enlarge(const torch::Tensor& masks, int64_t height, int64_t width);
 
-/// Lowers each score, [B, rows * columns, classes], by kPeak times the difference from the largest score in
-/// the 3x3 patches around the patch. If neighbouring patches find the same object, only the highest of
-/// their scores stays high.
-torch::Tensor peaks(const torch::Tensor& scores, int64_t rows, int64_t columns);
-constexpr double kPeak = 10;
+/// Replaces each box by the mean of the boxes of the 3x3 patches around it. The weight of a box is the sum of
+/// its classes' scores to the power of 3, plus kLeastWeight. Lowers each score by kPeak times the difference
+/// from the largest score of the class in these patches, so that of all patches that find the same object, a
+/// single patch has a high score.
+SegmenterImpl::Boxes joinNeighbours(const SegmenterImpl::Boxes& found, int64_t rows, int64_t columns);
+constexpr double kPeak = 100, kLeastWeight = 1e-6;
 
 /// Returns x and y of the centre of each patch, in patches: [rows * columns, 2].
 torch::Tensor patchCentres(int64_t rows, int64_t columns);

@@ -126,12 +126,27 @@ TEST(Boxes, AnObjectThatWasLearnedNextToItsCentreCostsLessThanAwayFromIt) {
 TEST(Boxes, OfNeighboursTheBestKeepsItsScore) {
     auto scores = torch::full({1, 12, 2}, -3.0);  // 12 patches are 3 x 4
     scores[0][5][0] = 2.0, scores[0][6][0] = 1.0, scores[0][5][1] = scores[0][8][1] = 1.0;
-    const auto found = peaks(scores, 3, 4);
+    const auto found = joinNeighbours({torch::rand({1, 12, 4}), scores}, 3, 4).scores;
     EXPECT_FLOAT_EQ(found[0][5][0].item<float>(), 2);
     EXPECT_FLOAT_EQ(found[0][6][0].item<float>(), 1 - kPeak);
     EXPECT_FLOAT_EQ(found[0][5][1].item<float>(), 1) << "equals; the other class";
     EXPECT_FLOAT_EQ(found[0][8][1].item<float>(), 1);
     EXPECT_FLOAT_EQ(found[0][11][1].item<float>(), -3) << "two columns from the best";
+}
+
+TEST(Boxes, ABoxIsTheMeanOfItsNeighboursByScore) {
+    auto scores = torch::full({1, 12, 2}, -20.0), boxes = torch::rand({1, 12, 4});
+    scores[0][5][1] = scores[0][6][0] = 1.0, scores[0][9][0] = -1.0;
+    boxes[0][5] = torch::tensor({.5, .6, .2, .1}), boxes[0][6] = torch::tensor({.6, .6, .2, .1});
+    boxes[0][9] = torch::tensor({.5, .9, .2, .1});
+    const auto found = joinNeighbours({boxes, scores}, 3, 4).boxes[0];
+    const double high = std::pow(1 / (1 + std::exp(-1)), 3), low = std::pow(1 / (1 + std::exp(1)), 3);
+    const double x = (.5 * (high + low) + .6 * high) / (2 * high + low);
+    const double y = (1.2 * high + .9 * low) / (2 * high + low);
+    for (const int64_t patch : {5, 6})
+        EXPECT_LT((found[patch] - torch::tensor({x, y, .2, .1})).abs().max().item<float>(), 1e-4);
+    for (const auto& [patch, only] : std::vector<std::pair<int64_t, int64_t>>{{0, 5}, {3, 6}, {11, 6}})
+        EXPECT_LT((found[patch] - boxes[0][only]).abs().max().item<float>(), 1e-4) << patch;
 }
 
 TEST(Boxes, IgnoredObjectsMayBeFoundOrNot) {

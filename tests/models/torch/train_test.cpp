@@ -354,6 +354,9 @@ TEST_F(TrainTest, NightIsAShareOrItsNumbers) {
     EXPECT_EQ(status("0.35,0,0.01"), 2);
     EXPECT_NE(status("0.35,250,0.01"), 2) << "there are no images";
     EXPECT_NE(status("0.3"), 2);
+    EXPECT_NE(status("0.3,1,250,0.01"), 2);
+    for (const char* wrong : {"0.3,1,0,0.01", "0.3,-1,250,0.01", "0.3,1,250,0.01,0"})
+        EXPECT_EQ(status(wrong), 2) << wrong;
     AugmentOptions options;
     options.height = 64, options.width = 96;
     options.night = 1;
