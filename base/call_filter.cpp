@@ -16,7 +16,8 @@ namespace mpm::detail {
 
 namespace {
 
-/// The allowed calls. The filter skips names that this processor or the installed libseccomp does not have.
+/// The allowed calls. The filter skips names that do not exist on this architecture, or that the installed
+/// libseccomp does not know.
 constexpr const char* kAllowed[] = {
     // Calls on files; Landlock limits which files can be opened.
     "read", "write", "readv", "writev", "pread64", "pwrite64", "lseek", "close", "openat", "open", "fstat",

@@ -11,13 +11,14 @@
 
 namespace mpm::cli {
 
-/// Loads MODEL and sets device, precision and blocks if they are given. Throws Error. MODEL `random` is a
-/// ViT-Tiny/16 with random weights, for measuring without a model. `mayBeRandom`: if MODEL is `default` and
-/// no default model is installed, the network has random weights.
+/// Loads MODEL and applies the options that are given, such as device, precision, blocks and threads. Throws
+/// Error. MODEL `random` is a ViT-Tiny/16 with random weights, for measuring without a model. `mayBeRandom`:
+/// if MODEL is `default` and no default model is installed, the network has random weights.
 pipeline::Network openNetwork(const std::string& model, const CommonOptions& options, cv::Size size = {},
                               bool mayBeRandom = false);
 
-/// Reads methods of --compare without checking them. Throws Error(kWrongUse).
+/// Parses the methods of --compare. Throws Error(kWrongUse) if the text is malformed; checkMethods() checks
+/// names and parameters.
 std::vector<pipeline::Method> parseMethods(const std::string& option, const std::string& text);
 
 /// If bench or eval has --reuse, adds reuse with the values of --reuse to the methods.

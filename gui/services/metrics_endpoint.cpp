@@ -27,7 +27,8 @@ using Counters = prometheus::Family<prometheus::Counter>;
 
 const prometheus::Histogram::BucketBoundaries kSeconds = {0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5};
 
-/// Returns whether the address is that of a single machine; false for "every address" and for multicast.
+/// Returns whether the address can be that of a single machine: false for wildcards (0.0.0.0, ::) and
+/// multicast.
 bool isOneMachine(const QHostAddress& address) {
     bool hasV4 = false;
     const bool any = address.toIPv4Address(&hasV4) == 0 && hasV4;  // true for ::ffff:0.0.0.0 too

@@ -40,7 +40,7 @@ public:
     /// Returns the name that the settings must use for `source` if `engine` opens it: for an address with a
     /// password, an entry of the keychain. After this call, storedName() returns this name.
     QString nameForSettings(const Engine& engine, const QString& source);
-    /// Must be called after a source got another name in the settings.
+    /// Must be called after a source has been renamed in the settings.
     void rename(const QString& former, const QString& stored);
     /// Stores an address with a password in the keychain, under the name from nameForSettings().
     void keepSecret(const Engine& engine, const QString& source,

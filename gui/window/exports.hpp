@@ -12,7 +12,8 @@ class Exports : public QObject {
 public:
     Exports(const Parts& parts, const FrontSource* front) : m_parts(parts), m_front(front) {}
 
-    /// The ending of `file` determines the format: PNG or SVG for images, JSON or CSV for measurements.
+    /// The extension of `file` determines the format: PNG, SVG and others for images, JSON or CSV for
+    /// measurements.
     void image(const QString& file);
     void timeline(const QString& file);
     /// Exports the measurements in the span that the timeline shows.

@@ -31,8 +31,8 @@ Inspection inspectModel(const void* bytes, size_t size);
 bool canStoreMerging(const std::string& path);
 
 /// Stores method and schedule atomically in a model of the fused form. Changes only attributes, metadata and
-/// the version of domain mpm. Throws Refusal if the file is not a model of the fused form, cv::Exception if
-/// the file cannot be written.
+/// the version of the domain mpm. Throws Refusal if the file is not a model of the fused form, cv::Exception
+/// if the file cannot be written.
 void storeMerging(const std::string& path, const Merging& merging);
 
 }  // namespace mpm::models

@@ -174,7 +174,8 @@ private:
                                           m_line.data() + run.column, kLineStride);
         }
 
-        // Copies `width` pixels of a line from pixel `left`, with zeros outside of the line.
+        // Copies `width` pixels of a line from pixel `left`, with zeros outside of the line and the input
+        // activation.
         void copyRow(const float* line, int left, int width, float* to) const {
             const int begin = line ? std::clamp(-left, 0, width) : width,
                       end = line ? std::clamp(m_shape.x.size - left, begin, width) : width;

@@ -1,4 +1,4 @@
-// The declared parameters of reducers, and the reader of their values in "NAME:KEY=VALUE,KEY=VALUE".
+// The parameters that reducers declare, and the parser of their values in "NAME:KEY=VALUE,KEY=VALUE".
 #pragma once
 
 #include <limits>

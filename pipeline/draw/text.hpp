@@ -1,4 +1,4 @@
-// Draws text on images, in the system's sans-serif font.
+// Draws text on images, in the system's sans-serif font, or in OpenCV's font if there is none.
 #pragma once
 
 #include <string>

@@ -85,8 +85,8 @@ public:
     BenchRounds(BenchNetworks networks, const std::vector<int>& batches, const ModelCost& cost,
                 const std::vector<Method>& methods);
 
-    /// Runs the rounds. Each round runs each method at each batch size once, on the same images. Throws
-    /// MeasureError if `watcher` stops the run.
+    /// Runs the rounds. Each round runs each method at each batch size once. All methods get the same images.
+    /// Throws MeasureError if `watcher` stops the run.
     void run(const std::vector<cv::Mat>& images, int warmUp, int rounds, const Watcher& watcher = {});
 
     const std::vector<BenchRow>& rows() const { return m_rows; }

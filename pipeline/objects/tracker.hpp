@@ -76,8 +76,8 @@ public:
     void relabel(const TrackRules& rules, const std::function<int(int label)>& labelOf);
     std::int64_t nextId() const { return m_nextId; }
 
-    /// Adds `seconds` to all times, so that stays keep their length. Must be called if the source's clock was
-    /// set forward by `seconds`, or set back if `seconds` is negative.
+    /// Adds `seconds` to all times, so that the duration of each stay does not change. Must be called after
+    /// the source's clock was set forward by `seconds`, or set back if `seconds` is negative.
     void moveClock(double seconds);
 
     /// Sets the regions in which stays are measured. An object is in the regions that

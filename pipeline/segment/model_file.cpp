@@ -52,8 +52,8 @@ std::vector<fs::path> ownPrefixes() {
     return prefixes;
 }
 
-/// Returns the data folders of the user and of the system by the XDG Base Directory Specification, which
-/// ignores relative folders.
+/// Returns the data folders of the user and of the system, as in the XDG Base Directory Specification.
+/// Ignores relative paths, as the specification requires.
 std::vector<fs::path> dataFolders() {
     const auto set = [](const char* name) {
         const char* value = std::getenv(name);

@@ -17,7 +17,7 @@ bool namesPlaylist(const std::string& address);
 
 class HostRelay {
 public:
-    /// Allows only the host of `address`, at any port. Throws cv::Exception if no local port is free.
+    /// Allows only the host of `address`, on any port. Throws cv::Exception if no local port is free.
     explicit HostRelay(const std::string& address);
     ~HostRelay();
     HostRelay(const HostRelay&) = delete;

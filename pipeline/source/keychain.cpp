@@ -39,7 +39,7 @@ const SecretSchema kSchema = {"org.qt.keychain",
                               nullptr};
 constexpr const char* kService = "mpm-monitor";
 
-/// Cancels a call of libsecret if the call takes too long.
+/// Cancels a call to libsecret if the call takes too long.
 class Deadline {
 public:
     explicit Deadline(GCancellable* job)

@@ -48,7 +48,7 @@ void addConvolutions(OperatorTable& table);
 void addResize(OperatorTable& table);
 void addSampling(OperatorTable& table);
 void addAttention(OperatorTable& table);
-void addOwn(OperatorTable& table);  ///< operators of domain mpm; names have the domain as prefix
+void addOwn(OperatorTable& table);  ///< operators of the domain mpm; names have the domain as prefix
 
 /// An operation whose integers wrap around, as in inference engines. In C++, only unsigned integers may wrap.
 template <class Operation>
@@ -105,7 +105,7 @@ void parallel(int64_t count, int64_t grain, const Body& body) {
 void gemm(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c,
           const Deadline& deadline = Deadline(), bool threads = true);
 
-/// Returns the memory in bytes that a call of gemm() needs in addition to A, B and C.
+/// Returns the memory in bytes that a call to gemm() needs in addition to A, B and C.
 int64_t packedBytes(int64_t n, int64_t k);
 
 }  // namespace mpm::models

@@ -1,5 +1,6 @@
-// The operators of domain mpm. Most functions find only shapes, to inspect converted models; OpenCV computes
-// the values. A few functions also compute values, for example of operators between an encoder and a decoder.
+// The operators of the domain mpm. Most functions find only shapes, to inspect converted models; OpenCV
+// computes the values. A few functions also compute values, for example of operators between an encoder and a
+// decoder.
 #include <algorithm>
 
 #include "models/onnx/eval/call.hpp"

@@ -5,7 +5,7 @@
 
 namespace mpm::models {
 
-/// Writes encoders and embeddings as operators of domain mpm. Throws Refusal if these operators cannot
+/// Writes encoders and embeddings as operators of the domain mpm. Throws Refusal if these operators cannot
 /// express an encoder.
 void fuse(State& state, const Merging& merging);
 

@@ -1,4 +1,4 @@
-// The steps that replace matched nodes by operators of domain mpm.
+// The steps that replace matched nodes with operators of the domain mpm.
 #pragma once
 
 #include <cstdint>

@@ -219,7 +219,7 @@ void Lowering::choose() {
     compute("max", first, second, out());
 }
 
-// Computes x * condition + y * (1 - condition). If x or y is a constant, its elements become 0 in the places
+// Selects x if `condition` is 1, y if it is 0. If x or y is a constant, its elements become 0 in the places
 // where the condition chooses the other operand.
 void Lowering::where() {
     const int condition = oneImage(in(0));

@@ -8,8 +8,8 @@
 
 namespace mpm::models {
 
-/// Writes a graph with opset graph.opset and the lowest version of domain mpm that the graph needs. If the
-/// file cannot be written, throws a cv::Exception whose message contains `name` (default: the path).
+/// Writes a graph with opset graph.opset and the lowest version of the domain mpm that the graph needs. If
+/// the file cannot be written, throws a cv::Exception whose message contains `name` (default: the path).
 void writeModel(const Graph& graph, const std::string& path, const std::string& name = {});
 
 /// Changes a file atomically. Changes only the backbone's attributes `method` and `schedule`, the metadata

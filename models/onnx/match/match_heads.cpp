@@ -58,8 +58,8 @@ private:
     }
 
     // Continues the trace from the norm to the linear layer. For each element of the layer's result, stores
-    // the component of the norm's input that the element becomes. If a head is reordered after its norm,
-    // setColumn() fails, because the element then becomes another component of the head.
+    // the element's position in its head at the norm's input. setColumn() fails if the element has another
+    // position after the norm.
     void compose(const Terms& before) {
         List<Term> composed(m_terms.size());
         for (size_t n = 0; n < composed.size(); ++n) {

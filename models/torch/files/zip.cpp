@@ -106,7 +106,7 @@ ZipMember memberAt(std::string_view bytes, std::uint64_t& at) {
     return member;
 }
 
-/// Limits a number of bytes for a call of zlib, which counts in 32 bits.
+/// Limits a number of bytes for a call to zlib, which counts in 32 bits.
 uInt part(std::uint64_t count) {
     return static_cast<uInt>(std::min<std::uint64_t>(count, 1U << 30));
 }

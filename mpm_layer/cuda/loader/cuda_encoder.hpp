@@ -11,7 +11,7 @@
 
 namespace mpm::cuda {
 
-/// Throws cv::Exception if `status`, the result of a call of the C interface, is an error.
+/// Throws cv::Exception if `status`, the result of a call to the C interface, is an error.
 void check(int status, const MpmCudaError& error);
 
 template <class Function, class... Arguments>

@@ -14,7 +14,7 @@ namespace mpm::kernels {
 /// values as columns of pairs, [columns][pairs]; if false, as rows of pairs, [pairsOf(tokens)][columns].
 bool takesValuesAsColumns(int headSize);
 
-/// The largest number of pairs of tokens in a call of packValues().
+/// The largest number of pairs of tokens in a call to packValues().
 constexpr int kValuePairs = 32;
 /// Packs the values of at most 2 * kValuePairs tokens. A pair in `rows` has two channels of a token, a pair
 /// in `packed` a channel of two tokens. If the number of tokens is odd, a zero completes the last pair. If

@@ -36,7 +36,7 @@ HWY_INLINE void weighScores(const Block<kGroup, V>& block, Panel<V>& panel, floa
 }
 
 /// Calls add(block, column) for each complete block of R columns from `column` on, and advances `column`. If
-/// 16 columns remain, adds no block of kGroup columns, because 16 is a multiple of the smaller block sizes.
+/// 16 columns remain, leaves them to the smaller blocks: two blocks of 8 (or four of 4) have the same height.
 template <int R, int V, class Add>
 HWY_INLINE void addBlocks(int columns, int& column, float* output, const Add& add) {
     const size_t width = panelWidth();

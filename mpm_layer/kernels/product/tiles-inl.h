@@ -200,14 +200,14 @@ struct LinesAhead {
 // The largest depth of a pass, in cells. The level-2 cache is too slow for tiles. So the part of a panel that
 // a pass reads must fit in the level-1 cache, beside the rows of the pass: 144 x 32 x 4 bytes = 18 KiB.
 constexpr int kCellBlock = 144;
-// The number of rows that a call of done() finishes (see multiplyTilePanels). A block has 32 rows.
+// The number of rows that a call to done() finishes (see multiplyTilePanels). A block has 32 rows.
 constexpr int kTileGroup = 8;
 
-/// Multiplies `count` rows by `panels` panels, which follow each other from `panel` on, over a depth of
-/// `cells`. `sums` has room for tileSums(count) sums, as [row][32]. Calls done(panel, row) when the sums of
-/// rows row..row+kTileGroup are complete. While the tiles multiply a block, done() finishes the previous
-/// block in the vector units, even if that block is in the previous panel. If `prefetch` is true,
-/// prefetches the next part of the panels.
+/// Multiplies `count` rows by `panels` consecutive panels from `panel` on, over a depth of `cells`. `sums`
+/// has room for tileSums(count) sums, as [row][32]. Calls done(panel, row) when the sums of rows
+/// row..row+kTileGroup are complete. While the tiles multiply a block, done() finishes the previous block in
+/// the vector units, even if that block is in the previous panel. If `prefetch` is true, prefetches the next
+/// part of the panels.
 template <class Tiles, class Sum, class Done>
 HWY_INLINE void multiplyTilePanels(int count, int cells, const std::uint32_t* rows, size_t rowStride,
                                    const std::uint32_t* panel, int panels, bool prefetch, Sum* sums,

@@ -125,7 +125,7 @@ HWY_INLINE float takeBest(Float& value, const int* indices, int& index) {
     return hn::GetLane(best);
 }
 
-/// For each of rows first..first+rows, merges the leads of all lanes into the row's leads.
+/// For each row of first..first+rows, merges the leads of all lanes into the row's leads.
 HWY_INLINE void keepRows(const float* rowLeads, int rows, size_t apart, Leads& leads, int first) {
     const FloatTag d;
     const size_t lanes = hn::Lanes(d);

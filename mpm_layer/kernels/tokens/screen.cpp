@@ -20,7 +20,7 @@ MPM_BEFORE_NAMESPACE_I8();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// The largest number of rows that a call of findLeads() examines. Each call loads the ColumnTerms of a panel
+// The largest number of rows that a call to findLeads() examines. Each call loads the ColumnTerms of a panel
 // again, so fewer calls, each for several row groups, take less time.
 constexpr int kFollowed = 3 * kGroup;
 

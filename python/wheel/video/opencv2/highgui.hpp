@@ -1,4 +1,4 @@
-// A replacement for OpenCV's module highgui, which the wheel does not have.
+// A replacement for OpenCV's highgui module, which the wheel lacks.
 #pragma once
 
 #include <opencv2/core.hpp>
