@@ -10,8 +10,8 @@
 
 namespace mpm {
 
-/// Reports that a limit was exceeded. The message names the limit, its value and the option that raises it;
-/// programs exit with status 3.
+/// Reports that a limit was exceeded. The message names the limit and its value, and the option that raises
+/// the limit, if there is one; programs exit with status 3.
 class BudgetError : public cv::Exception {
 public:
     explicit BudgetError(const std::string& message)

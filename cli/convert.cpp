@@ -73,7 +73,8 @@ void applyNormalise(ConvertOptions& o) {
     o.convert.deviation = found->second.second;
 }
 
-// Sets the method from --method. Must run after all options were read, because --blocks may follow --method.
+// Sets the method from --method. Must run after all options have been read, because --blocks may follow
+// --method.
 void applyMethod(ConvertOptions& o) {
     if (o.method.empty()) return;
     const std::vector<pipeline::Method> methods = parseMethods("--method", o.method);

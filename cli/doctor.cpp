@@ -1,4 +1,4 @@
-// mpm doctor: the abilities of this machine, as text for a bug report.
+// mpm doctor: the capabilities of this machine, as text for a bug report.
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -110,7 +110,8 @@ int doctor(const CommonOptions& options) {
 }  // namespace
 
 void addDoctor(CLI::App& app, Action& action) {
-    CLI::App* verb = app.add_subcommand("doctor", "Report the abilities of this machine, for a bug report");
+    CLI::App* verb =
+        app.add_subcommand("doctor", "Report the capabilities of this machine, for a bug report");
     auto options = std::make_shared<CommonOptions>();
     addCommonOptions(*verb, *options, false);
     verb->footer("Example:\n  mpm doctor > report.txt");

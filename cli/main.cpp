@@ -97,7 +97,8 @@ int run(int argc, char** argv) {
     CLI::App app{"Mutual Pair Merging: faster vision transformers in OpenCV. 'mpm VERB --help' has examples.",
                  "mpm"};
 #if CLI11_VERSION_MAJOR * 100 + CLI11_VERSION_MINOR >= 205
-    // CLI11 since 2.5 would join the lines of examples, and print long options far from short options.
+    // By default, CLI11 2.5 and later would join the lines of examples, and print long options far from short
+    // options.
     app.get_formatter()->enable_footer_formatting(false);
     app.get_formatter()->long_option_alignment_ratio(0.2F);
 #endif

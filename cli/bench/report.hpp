@@ -1,4 +1,4 @@
-// The output of `mpm bench`: tables, and a text that says whether merging is faster.
+// The output of `mpm bench`: tables, and a line that says whether merging is faster.
 #pragma once
 
 #include <optional>

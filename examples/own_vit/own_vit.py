@@ -16,7 +16,7 @@ import torch
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("model", help="timm's name, such as vit_small_patch16_224")
-parser.add_argument("weights", help="a checkpoint of timm's training, or of torch.save(vit.state_dict())")
+parser.add_argument("weights", help="a checkpoint from timm's training, or from torch.save(vit.state_dict())")
 parser.add_argument("images", help="some of those that the model will see")
 parser.add_argument("out", help="the converted model")
 parser.add_argument("--classes", type=int, default=1000)

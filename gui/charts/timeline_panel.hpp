@@ -1,4 +1,4 @@
-// The timeline, with buttons for its range and for the export.
+// The timeline, with buttons for its range and for export.
 #pragma once
 
 #include <vector>

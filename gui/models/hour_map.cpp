@@ -42,8 +42,8 @@ void HourMap::add(std::int64_t milliseconds, const Span& hour) {
     cell.mean += (hour.mean() - cell.mean) * hour.count / cell.count;
 }
 
-/// Compares each hour with the median and the median deviation of all days, because a few unusual days hardly
-/// change these medians.
+/// Compares each hour with the same hour of all days: with the median and the median deviation, which a few
+/// unusual days hardly change.
 void HourMap::compare() {
     bool any = false;
     for (std::size_t hour = 0; hour < 24; ++hour) {

@@ -147,7 +147,7 @@ void HeaderBar::setAnalysis(const Analysis& analysis) {
     setStale(false);
 }
 
-/// Changes only the captions of the figures. The figures keep their places.
+/// Changes only the captions of the numbers. The numbers do not move.
 void HeaderBar::setReuse(const ReuseReport& reuse) {
     const bool on = reuse.state != ReuseState::Off;
     if (on)

@@ -57,7 +57,7 @@ pipeline::AlertInput alertInput(const QString& source, const pipeline::Measureme
 int timesFired(const pipeline::AlertRule& rule, const QString& source,
                const std::vector<pipeline::Measurement>& readings, const ModelFacts& facts);
 
-/// Returns a text such as "tokens above 500: 612".
+/// Returns text such as "tokens above 500: 612".
 QString describeAlert(const pipeline::AlertRule& rule, double value);
 
 /// Shows a notification of the desktop, if there is a desktop. Returns immediately.

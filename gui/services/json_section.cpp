@@ -42,7 +42,7 @@ void JsonSection::read(const char* name, int& value) {
 
 void JsonSection::read(const char* name, QString& value) {
     const QJsonValue json = any(name);
-    if (!json.isString() && !json.isUndefined()) refuse(name, "a text");
+    if (!json.isString() && !json.isUndefined()) refuse(name, "a string");
     value = json.toString(value);
 }
 

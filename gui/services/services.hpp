@@ -45,8 +45,8 @@ public:
     void reconnect() { applyMqtt(m_settings.mqtt); }
 
     const Thumbnails& thumbnails() const { return m_thumbnails; }
-    /// Returns the file with the image of an event's object or, if there is none, with the image of the
-    /// frame; empty if neither is stored.
+    /// Returns the file with the image of an event's object, else the file with the image of the frame; empty
+    /// if neither is stored, or if the settings forbid images.
     QString imageOf(const QString& source, qint64 time) const;
     /// Returns the folder of recordings in the settings or, if there is none, the default folder.
     QString videosFolder() const { return m_settings.videos.isEmpty() ? m_videos : m_settings.videos; }

@@ -22,7 +22,8 @@ public:
     ~Thumbnails() override { finish(); }
 
     void setSettings(const ThumbnailSettings& settings);
-    /// Stores the image if the source's latest image is at least a minute old, or if noteEvent() was called.
+    /// Stores the image if the source's last stored image is at least a minute old (or is in the future), or
+    /// if noteEvent() was called since.
     /// The caller must already have blackened the masks in `image`.
     void add(const QString& source, const QImage& image, qint64 time);
     /// Makes add() store the next image of the source.

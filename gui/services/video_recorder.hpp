@@ -29,10 +29,10 @@ public:
     void stopRecording();
     /// Returns whether a recording that the user started is in progress and has not failed.
     bool recordsByHand() const;
-    /// Ends the recording. Emits finished() and returns when the file is complete.
+    /// Ends the recording and the thread. Emits finished() and returns when the file is complete.
     void close();
-    /// Records from now - kBefore to now + kAfter. If a recording around an earlier alert is in
-    /// progress, prolongs that recording instead.
+    /// Records from now - kBefore to now + kAfter. Extends a recording around an earlier alert instead, if
+    /// one is in progress. Does nothing during a recording by hand.
     void recordAround(const QString& file);
     /// Drops the images kept so far, for privacy.
     void forget();

@@ -202,7 +202,7 @@ ThumbnailSettings thumbnailsFrom(const QJsonValue& value) {
     return thumbnails;
 }
 
-/// Throws if two sources have the same name. In rules, replaces a source's name by the address, so that the
+/// Throws if two sources have the same name. In rules, replaces a source's name with the address, so that the
 /// source can be renamed.
 void checkNames(WatchSettings& settings) {
     for (const auto& [source, watch] : settings.sources) {

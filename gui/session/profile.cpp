@@ -245,8 +245,8 @@ ProfileState Profile::load() const {
     return state;
 }
 
-/// Writes a draft first, and checks the draft before the draft replaces the file, because QSettings reports
-/// success even on a full disk.
+/// Writes a draft first, and checks a copy of the draft before this copy replaces the file, because QSettings
+/// reports success even on a full disk.
 bool Profile::save(const ProfileState& state) {
     const QVariantMap values = valuesOf(state);
     if (values == m_saved) return true;

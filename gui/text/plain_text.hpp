@@ -8,7 +8,7 @@
 
 namespace mpm::gui {
 
-/// Returns `text` for a tool tip. Escapes a text that looks like HTML, because Qt would interpret the text.
+/// Returns `text` for a tool tip. Escapes text that looks like HTML, because Qt would interpret it.
 inline QString plainToolTip(const QString& text) {
     return Qt::mightBeRichText(text) ? QStringLiteral("<qt>%1</qt>").arg(text.toHtmlEscaped()) : text;
 }

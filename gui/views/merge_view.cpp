@@ -123,7 +123,7 @@ void MergeView::paintOutlines(QPainter& painter, const QRectF& whole) const {
     painter.drawLines(light.data(), static_cast<int>(light.size()));
 }
 
-/// Hides the patches under masks. The network merges these patches too.
+/// Hides the patches under masks, although the network also merges these patches.
 void MergeView::paintMasks(QPainter& painter, const QRectF& whole) const {
     for (const pipeline::Polygon& mask : m_analysis->frame.masks) {
         const QPolygonF polygon = onScreen(mask, whole);

@@ -86,7 +86,8 @@ signals:
     void viewChanged(int index);
     void styleChanged();
     void nightChanged(const street::NightParameters& parameters);
-    /// Emitted when the pointer enters or leaves an image. If `wanted`, the view needs probabilities.
+    /// Emitted when the pointer enters, moves in or leaves an image. If `wanted`, the view needs
+    /// probabilities.
     void scoresWanted(bool wanted);
     void tileChosen(const mpm::gui::Engine* engine);
 

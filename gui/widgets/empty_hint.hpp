@@ -1,4 +1,4 @@
-// A text in the middle of a list or table that has no rows.
+// Text in the middle of a list or table that has no rows.
 #pragma once
 
 #include <QLabel>

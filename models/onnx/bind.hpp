@@ -9,7 +9,8 @@
 
 namespace mpm::models {
 
-/// Replaces each scalar bool input by the constant false. Exporters make such inputs from default arguments.
+/// Replaces each scalar bool input with the constant false. Exporters make such inputs from default
+/// arguments.
 void fixScalarInputs(Graph& graph, std::vector<std::string>& notes);
 
 /// Replaces the scalar inputs named in `values` by constants: numbers, "true" or "false". Throws

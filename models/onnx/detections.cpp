@@ -56,8 +56,9 @@ private:
             if (rankOf(k) != 3 || !m_results[k].isFloat() || m_results[k].dim(2) != 4 ||
                 m_results[k].size() == 0)
                 continue;
-            // Scores of four classes have the same shape as boxes, so this loop prefers an output with "box"
-            // or "det" in its name. Otherwise, takes the first output, because later outputs are proposals.
+            // Scores for four classes have the same shape as boxes, so this loop prefers an output with "box"
+            // or "det" in its name. If there is none, takes the first output of this shape: later ones are
+            // proposals.
             const auto says = [&](size_t output) { return named(output, "box") || named(output, "det"); };
             if (!m_boxes || (says(k) && !says(*m_boxes))) m_boxes = k;
         }

@@ -14,8 +14,8 @@ using kernels::Cell;
 // whole vectors.
 constexpr size_t kMargin = 128;
 constexpr size_t kMostCells = size_t{1} << 28;
-// A band should fit the level-2 cache, and an image should have at least kBands bands. But a band with fewer
-// than kBandPixels output pixels would be too little work for a thread.
+// A band should fit in the level-2 cache, and an image should have at least kBands bands. But a band with
+// fewer than kBandPixels output pixels would be too little work for a thread.
 constexpr size_t kBandCells = size_t{1} << 17;
 constexpr int kBandPixels = 128, kBands = 8;
 

@@ -201,7 +201,8 @@ void TokenMemory::keepPairs(const Block& block, const kernels::ConstPairRows& ke
     }
 }
 
-// Stores a token's values as bytes, each in its own word. A word has the bytes of four neighbouring tokens.
+// Stores each value of a token as a byte of a separate word. The other three bytes of a word belong to
+// neighbouring tokens.
 void TokenMemory::keepQuad(const Block& block, const KeyAndValue& row, const Place& to) {
     static thread_local std::vector<std::int8_t> rounded;
     const int size = m_encoder->headSize, heads = m_encoder->heads;
@@ -228,8 +229,8 @@ std::vector<float> TokenMemory::keyBias(int index, const float* ofRows) const {
 
 kernels::AttentionHead TokenMemory::head(const Block& block, const Span& span, const HeadQueries& queries,
                                          const float* keyBias) const {
-    // AttentionHead has a single stride. The stride of the queries also fits f32 keys and values: if values
-    // are f32, the rows of each head follow each other without gaps, in HeadRows and in this memory.
+    // AttentionHead has a single stride. It is that of the queries, and also fits f32 keys and values: with
+    // f32 values, HeadRows and this memory store the rows of a head without gaps.
     const size_t at =
         queries.head * block.layout.headStep + static_cast<size_t>(span.firstKey) * m_encoder->headSize;
     return {queries.heads.at(HeadPart::Queries, queries.head, queries.first),

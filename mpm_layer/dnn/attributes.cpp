@@ -103,7 +103,7 @@ kernels::Activation activationAttribute(const LayerParams& params) {
 std::string textAttribute(const LayerParams& params, const char* name, const std::string& fallback) {
     if (!params.has(name)) return fallback;
     const DictValue& value = params.get(name);
-    if (value.size() != 1 || !value.isString()) rejectAttribute(params, name, "a text");
+    if (value.size() != 1 || !value.isString()) rejectAttribute(params, name, "a string");
     return value.get<cv::String>(0);
 }
 

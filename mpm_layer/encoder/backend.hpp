@@ -127,8 +127,8 @@ public:
 /// Auto, Backend::device() returns the selected device.
 std::shared_ptr<const Backend> makeBackend(Device device, int index);
 
-/// Replaces Auto by the CPU if the encoder has windows or trailing tokens, because the GPU has no kernels for
-/// them.
+/// Replaces Auto with the CPU if the encoder has windows or trailing tokens, because the GPU has no kernels
+/// for them.
 inline Device deviceFor(const EncoderConfig& config, Device wanted) {
     const bool onProcessor = config.trailingTokens > 0 || config.windowed();
     return wanted == Device::Auto && onProcessor ? Device::Cpu : wanted;

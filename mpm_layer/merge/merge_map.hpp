@@ -1,4 +1,5 @@
-// The merge map: the cluster of each token. Every reducer returns a map; all other code reads maps.
+// The merge map: the cluster of each token. Every reducer returns a map; other code composes, converts and
+// reads maps.
 #pragma once
 
 #include <cstddef>

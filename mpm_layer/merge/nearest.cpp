@@ -19,7 +19,7 @@ namespace {
 std::atomic<std::int64_t> g_rows{0}, g_decided{0};
 
 /// Returns the number of rows of a task. Long tasks save time, because two tasks repeat work at their common
-/// border. But tasks must be short enough to give work to all threads.
+/// border. But tasks should be short enough to give work to all threads.
 int rowsOfTask(int count, const Team& team) {
     const int groups = count / kernels::rowGroup() / (6 * team.size());
     return std::clamp(groups, 4, 8) * kernels::rowGroup();

@@ -155,7 +155,7 @@ std::string summaryText(const DayNightSummary& s, const std::string& counted) {
            fixedText(std::abs(s.difference()), 1) + " %";
 }
 
-/// Returns the range of the axis of tokens. The range begins a little below the least value, because on an
+/// Returns the range of the token axis. The range begins a little below the least value, because on an
 /// axis from zero, curves would look flat.
 std::pair<double, double> tokenRange(const std::vector<TimelinePoint>& points, int tokensIn) {
     double low = tokensIn > 0 ? tokensIn : 1, high = tokensIn;

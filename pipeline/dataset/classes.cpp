@@ -70,7 +70,7 @@ Classes classesFrom(const std::string& text, const std::string& path, bool colou
                                  : entry.is_object() && entry.contains("name") && entry["name"].is_string();
         if (!named)
             CV_Error(cv::Error::StsParseError,
-                     where + (plain ? ": expected a name" : ": expected an object with a text \"name\""));
+                     where + (plain ? ": expected a name" : ": expected an object with a string \"name\""));
         classes.names.push_back((plain ? entry : entry["name"]).get<std::string>());
         if (classes.names.back().size() > kLongestName)
             CV_Error(cv::Error::StsOutOfRange,

@@ -138,7 +138,7 @@ RunLengths runsOf(const Json& mask, const std::string& where) {
     if (!size.is_array() || size.size() != 2) fail(where + ": \"size\" must be two numbers: height, width");
     const cv::Size whole(sideOf(size[1], where), sideOf(size[0], where));
     if (counts.is_string()) return runLengthsFrom(whole, counts.get<std::string>());
-    if (!counts.is_array()) fail(where + ": \"counts\" must be a text or a list of numbers");
+    if (!counts.is_array()) fail(where + ": \"counts\" must be a string or a list of numbers");
     std::vector<int64_t> runs;
     for (const double run : numbersOf(counts, where))
         runs.push_back(static_cast<int64_t>(run));

@@ -21,7 +21,7 @@ struct DrawnBox {
 /// on top of the others, so the caller should pass boxes in the order of decreasing scores.
 cv::Mat drawBoxes(const cv::Mat& image, const std::vector<DrawnBox>& boxes, double opacity = 0.55);
 
-/// Returns the name of a class ("cat"), or a text such as "class 17" if the class has no name.
+/// Returns the name of a class ("cat"), or text such as "class 17" if the class has no name.
 std::string className(const std::vector<std::string>& names, int label);
 
 /// Converts detections to boxes, with name and score as text, the colour of the class, and the mask.

@@ -10,12 +10,12 @@ namespace mpm::pipeline {
 
 using Palette = std::vector<cv::Vec3b>;
 
-/// Returns `count` distinct colours. Colour-blind people can distinguish the first 20, on light and on dark
-/// backgrounds.
+/// Returns `count` distinct colours. Red-green colour-blind people can distinguish the first 20, on light and
+/// on dark backgrounds.
 Palette defaultPalette(int count);
 
-/// Chooses colours of defaultPalette() by the meaning of names: muted for road, sky and building, saturated
-/// for people and vehicles. Other names get unused colours.
+/// Chooses colours from defaultPalette() by the meaning of names: muted for road, sky and building, saturated
+/// for people and vehicles. Other names, and names whose colour is taken, get unused colours.
 Palette namedPalette(const std::vector<std::string>& names);
 
 /// Returns the colours of `given`. If there are fewer than `count`, adds colours of defaultPalette().

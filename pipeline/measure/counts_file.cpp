@@ -72,7 +72,7 @@ Contents contentsOf(const std::string& path, const CountsFormat& format) {
     // Reports a read error. Without this check, the caller would cut off all lines after the error.
     if (file.failed()) throw MeasureError(Kind::Failed, path + ": cannot be read to its end; check the disk");
     // If no line is complete, the caller empties the file. So this check rejects a file that does not begin
-    // like a file of counts: such a file is probably another file of the user.
+    // like a file of counts: the user probably named the wrong file.
     const std::string ours = beginning(format.key);
     const size_t common = std::min(ours.size(), line.size());
     if (number == 0 && line.compare(0, common, ours, 0, common) != 0) damaged(path, 1);

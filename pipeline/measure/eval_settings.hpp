@@ -42,7 +42,7 @@ struct Setting {
 /// "pairs" for each combination of two blocks.
 bool isSweep(const Method& method);
 
-/// Replaces each sweep by the methods of the sweep. If `methods` is empty, returns the model's method.
+/// Replaces each sweep with the methods of the sweep. If `methods` is empty, returns the model's method.
 /// `blocks`: number of the encoder's blocks.
 std::vector<Method> expanded(const std::vector<Method>& methods, int blocks);
 

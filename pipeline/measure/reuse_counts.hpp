@@ -26,11 +26,11 @@ double shareOfEqual(const cv::Mat& labels, const cv::Mat& others);
 
 class TokenMeans {
 public:
-    /// `mapGiven`: whether the first stage is a map from the model's input, not a merge of the schedule.
+    /// `mapGiven`: whether the first stage is a map that the model computes, not a merge of the schedule.
     void add(const mpm::ImageReport& report, bool mapGiven);
     void add(const std::vector<int>& tokens);  ///< number of tokens that each block computes
     std::vector<double> means() const;
-    std::vector<int> schedule() const { return m_schedule; }  ///< of the first image
+    std::vector<int> schedule() const { return m_schedule; }  ///< of the first image that merged
 
 private:
     std::vector<double> m_sums;  ///< whole numbers, so the order of the images does not matter

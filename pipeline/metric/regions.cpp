@@ -69,8 +69,8 @@ cv::Mat boundaryBand(const cv::Mat& labels, int ignored, int radius) {
     CV_CheckGE(radius, 0, "radius: expected no less than 0");
     const cv::Mat ids = wide(labels), nothing = ids == ignored;
     const cv::Mat square = cv::getStructuringElement(cv::MORPH_RECT, {2 * radius + 1, 2 * radius + 1});
-    // Replaces the ignored id by the highest value before erode() and by the lowest value before dilate(), so
-    // that the ignored id is neither the minimum nor the maximum.
+    // Replaces the ignored id with the highest value before erode() and with the lowest value before
+    // dilate(), so that the ignored id is neither the minimum nor the maximum.
     cv::Mat low = ids.clone(), high = ids.clone(), lowest, highest;
     low.setTo(std::numeric_limits<ushort>::max(), nothing);
     high.setTo(0, nothing);
@@ -159,7 +159,7 @@ void count(DistanceCounts& counts, double distance) {
     ++counts[bin];
 }
 
-/// Counts the joins of a stage by distance. Replaces the tokens in `places` by the clusters, which are the
+/// Counts the joins of a stage by distance. Replaces the tokens in `places` with the clusters, which are the
 /// tokens of the next stage.
 DistanceCounts join(Places& places, const cv::Mat& map) {
     const int* ids = map.ptr<int>();

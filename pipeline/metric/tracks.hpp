@@ -50,8 +50,8 @@ TrackCounts trackCounts(const TrackFrames& truth, const TrackFrames& tracks);
 TrackFigures combinedFigures(const std::vector<TrackCounts>& sequences);
 
 /// Returns min(rows, columns) pairs of a row and a column with the least total cost, sorted by row. On ties,
-/// chooses the same pairs as SciPy's linear_sum_assignment: TrackEval calls this function, and TrackEval's
-/// figures depend on the choice.
+/// chooses the same pairs as SciPy's linear_sum_assignment, which TrackEval calls: TrackEval's figures depend
+/// on the choice.
 /// @param costs must be finite
 std::vector<std::pair<int, int>> leastAssignment(const cv::Mat_<double>& costs);
 

@@ -34,8 +34,8 @@ public:
     Network(Network&&) = default;
     Network& operator=(Network&&) = default;
 
-    /// Runs the network. `blob`: Bx3xHxW, as from blob(). If the model leaves the batch open, B may differ
-    /// between calls.
+    /// Runs the network. `blob`: Bx3xHxW, as blob() returns it. If the model leaves the batch open, B may
+    /// differ between calls.
     cv::Mat forward(const cv::Mat& blob);
 
     /// Returns whether the model gives boxes of objects.

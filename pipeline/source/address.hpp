@@ -45,7 +45,7 @@ private:
     bool m_named = false;
 };
 
-/// Removes secrets from text of unknown origin. Replaces each URL by its Address::shown(). Writes
+/// Removes secrets from text of unknown origin. Replaces each URL with its Address::shown(). Writes
 /// "..." in place of credentials in HTTP headers, and of values of parameters such as "password".
 std::string redacted(const std::string& text);
 

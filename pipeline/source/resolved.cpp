@@ -1,4 +1,4 @@
-// Replaces the addresses env:NAME and secret:NAME by the address that is stored under the name.
+// Replaces the addresses env:NAME and secret:NAME with the address that is stored under the name.
 #include <algorithm>
 #include <cstdlib>
 

@@ -52,7 +52,8 @@ bool contains(const std::string& text, std::string_view word) {
     return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end();
 }
 
-/// Returns whether `head` is text, as in all playlists; false for YUV4MPEG, a video that begins as text.
+/// Returns whether `head` is text, as most playlists are; false for YUV4MPEG, a video format with a text
+/// header.
 bool isText(std::string head) {
     if (head.empty() || head.rfind("YUV4MPEG2 ", 0) == 0) return false;
     for (int cut = 0; cut < 3 && head.size() == kHead - static_cast<std::size_t>(cut) && !isUtf8(head); ++cut)

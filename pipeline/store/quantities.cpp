@@ -9,7 +9,7 @@ namespace {
 
 using Value = std::optional<double>;
 
-/// How to read a kind of quantity from a reading (`get`) and from the store (`column`). If a text in the
+/// How to read a kind of quantity from a reading (`get`) and from the store (`column`). If a string in the
 /// store is not JSON or an entry is not a number, the value is absent.
 struct Kind {
     Value (*get)(const Quantity& quantity, const Measurement& m);

@@ -1,4 +1,4 @@
-// Finds and sums the readings of a setup, for a comparison of day and night.
+// Stores and finds setups, and collects the readings of a setup for a comparison of day and night.
 #include "pipeline/store/database.hpp"
 #include "pipeline/store/day_night_statistics.hpp"
 #include "pipeline/store/number_list.hpp"

@@ -105,7 +105,7 @@ def fail() -> NoReturn:
 
 
 def taken(text: Optional[int]) -> str:
-    """Copies a text of the library, then releases it."""
+    """Copies a string of the library, then releases it."""
     if not text:
         raise MemoryError
     try:

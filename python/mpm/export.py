@@ -60,7 +60,7 @@ def _example(size: Tuple[int, int]) -> Any:
 
 
 def from_timm(vit: Any, output: Path = "", **options: Any) -> Model:
-    """Calls from_torch() for a model of timm.create_model(), with the configured size and normalisation."""
+    """Calls from_torch() for a model from timm.create_model(), with the configured size and normalisation."""
     config = dict(getattr(vit, "pretrained_cfg", None) or {})
     rows, columns = getattr(getattr(vit, "patch_embed", None), "img_size", None) or config["input_size"][1:]
     options.setdefault("mean", config.get("mean"))
@@ -87,7 +87,7 @@ def _size_of(model: Any, processor: Any) -> Tuple[int, int]:
 
 
 def from_transformers(model: Any, processor: Any, output: Path = "", **options: Any) -> Model:
-    """Calls from_torch() for a vision model of transformers, with size and normalisation of its image processor."""
+    """Calls from_torch() for a vision model from transformers, with size and normalisation of its image processor."""
     torch: Any = importlib.import_module("torch")
 
     class Output(torch.nn.Module):  # type: ignore

@@ -105,7 +105,7 @@ class Result(Initialised):
     @property
     def overlay(self) -> Image:
         """The image with the colours of classes, or the boxes of tracks or objects, uint8 BGR; if there are none of these,
-        the merge map. Drawn at the first use, over the pixels that the image has at that time."""
+        the merge map. Drawn on first use, over the pixels that the image has at that time."""
         if self._drawn is None:
             drawn, image = ctypes.c_void_p(), checked(self._image, "image", ("uint8",), 3)
             call(library.mpm_result_overlay, self._handle.address, view_of(image), ctypes.byref(drawn))

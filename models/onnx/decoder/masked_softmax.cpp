@@ -139,7 +139,7 @@ private:
         return (first * scale <= kLowest && second == 0) || (second * scale <= kLowest && first == 0);
     }
 
-    // Matches a Where that replaces the scores of hidden keys by a number of at most kLowest.
+    // Matches a Where that replaces the scores of hidden keys with a number of at most kLowest.
     bool matchFill(const Node& where, const AxisLayout& at) {
         for (size_t k : {1, 2}) {
             double number = 0;

@@ -212,7 +212,7 @@ std::optional<Tensor> asMatrices(Equation& equation, const Call& c, int left) {
 }
 
 // Computes an Einsum, which sums over the letters that the result lacks. Each step of the loop computes a row
-// of the result, along its last letter.
+// of the result: all elements along the result's last letter.
 void einsum(Call& c) {
     Equation equation(c);
     const Shape shape = equation.shapeOf(equation.names[2]);

@@ -262,8 +262,8 @@ private:
         if (!resized.note.empty() && !known) m_notes.push_back(resized.note);
     }
 
-    // Divides the axes of input and output into groups with equal numbers of elements. If a group of the
-    // output is the old grid, writes the new grid.
+    // Divides the axes of the input and of the output into groups, so that matching groups have the same
+    // number of elements. If a group of the output is the old grid, writes the new grid.
     void patchReshape(Node& node) {
         const Shape &from = oldShape(node.inputs[0]), &to = oldShape(node.outputs[0]),
                     &now = newShape(node.inputs[0]);

@@ -12,7 +12,7 @@
 
 namespace mpm::models {
 
-/// Replaces each encoder by an MpmEncoder. The backbone merges as in `merging`. Throws Refusal if an
+/// Replaces each encoder with an MpmEncoder. The backbone merges as in `merging`. Throws Refusal if an
 /// MpmEncoder cannot express an encoder.
 void insertEncoders(State& state, const Merging& merging);
 
@@ -20,7 +20,7 @@ void insertEncoders(State& state, const Merging& merging);
 /// the rows, and adds position embeddings.
 void insertEmbeddings(State& state);
 
-/// If the indices of a gather are computed, replaces the gather by an MpmGatherRows.
+/// If the indices of a gather are computed, replaces the gather with an MpmGatherRows.
 void pickRows(State& state);
 
 /// Moves each convolution whose patches do not overlap into the MpmEmbed that reads the convolution's result.
@@ -70,8 +70,8 @@ void outputLabels(Graph& graph);
 /// MpmMaskLabels. Checks only the kinds of nodes, because the Prover later compares the labels.
 bool labelQueryScores(Graph& graph);
 
-/// Replaces the nodes of each GELU (with an Erf or Tanh) by a single Gelu. Evaluates nodes at some inputs to
-/// recognise a GELU, so the order of the nodes does not matter. Must be called before lower().
+/// Replaces the nodes of each GELU (with an Erf or Tanh) with a single Gelu. Evaluates nodes at some inputs
+/// to recognise a GELU, so the order of the nodes does not matter. Must be called before lower().
 void joinActivations(Graph& graph, const Shapes& shapes);
 
 /// In a lowered graph, removes the transposes that put channels last for norms, linear layers and functions.

@@ -259,7 +259,7 @@ private:
         m_rewriter.refresh();
     }
 
-    // Replaces x * sigmoid(x) by an MpmFunction.
+    // Replaces x * sigmoid(x) with an MpmFunction.
     void joinSilus() {
         for (const Node& sigmoid : m_graph.nodes) {
             const int user = sigmoid.is("Sigmoid") ? m_rewriter.soleUser(sigmoid.outputs[0]) : kAbsent;

@@ -64,10 +64,10 @@ private:
     // Returns whether a transpose keeps the order of elements, because only axes of size 1 move.
     bool keepsElements(const List<int64_t>& order) const;
     void transpose();
-    // In a lowered graph, replaces a Transpose by an MpmTranspose or a Reshape.
+    // In a lowered graph, replaces a Transpose with an MpmTranspose or a Reshape.
     void ownTranspose();
     void ownSoftmax();
-    // In a lowered graph, makes linear layers of many rows compute in the precision of the encoder.
+    // In a lowered graph, makes linear layers with many rows compute in the precision of the encoder.
     void followEncoder();
     void emitSlice(int from, int to, int64_t axis, int64_t start, int64_t end);
     void emitPicked(int from, int to, int64_t axis, const List<int64_t>& index);

@@ -45,7 +45,7 @@ private:
         }
     }
 
-    // Replaces a FusedConv by a convolution, a sum with the fourth input, and an activation.
+    // Replaces a FusedConv with a convolution, a sum with the fourth input, and an activation.
     void expandConvolution(size_t n, const Node& node) {
         const std::string activation = node.getString("activation", "");
         const bool plain = activation == "Relu" || activation == "Sigmoid" || activation == "Tanh";

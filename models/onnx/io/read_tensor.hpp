@@ -48,9 +48,9 @@ std::int64_t bytesOfModel(google::protobuf::io::ZeroCopyInputStream& stream);
 /// evaluation. Sorts the graph.
 void expandOptimised(Graph& graph);
 
-/// Replaces a SequenceAt that reads a SplitToSequence or SequenceConstruct by a slice, a gather or the tensor
-/// itself. Replaces a ConcatFromSequence that reads a SequenceConstruct by a Concat. Other sequences fail at
-/// evaluation. Sorts the graph.
+/// Replaces a SequenceAt that reads a SplitToSequence or SequenceConstruct with a slice, a gather or the
+/// tensor itself. Replaces a ConcatFromSequence that reads a SequenceConstruct with a Concat. Other sequences
+/// fail at evaluation. Sorts the graph.
 void resolveSequences(Graph& graph);
 
 }  // namespace mpm::models

@@ -25,7 +25,7 @@ public:
 private:
     static constexpr int64_t kNodeBytes = 800;  // memory of a node and its output
 
-    // Replaces a ConcatFromSequence by a Concat. If `new_axis` is set (torch.stack), first adds an axis to
+    // Replaces a ConcatFromSequence with a Concat. If `new_axis` is set (torch.stack), first adds an axis to
     // each part.
     void join(size_t n) {
         const Node node = m_graph.nodes[n];

@@ -28,7 +28,7 @@ std::optional<NormRule> ruleOf(const Node& node);
 NormRule ruleFrom(const Node& own, const std::string& prefix, const NormRule& usual);
 void writeRule(Node& own, const std::string& prefix, const NormRule& rule, const NormRule& usual);
 
-/// Returns a text such as "LayerNorm, epsilon 1e-06".
+/// Returns text such as "LayerNorm, epsilon 1e-06".
 std::string describe(const NormRule& rule);
 
 /// Returns inputs at which the activations of kActivations differ.

@@ -132,8 +132,9 @@ private:
         }
     }
 
-    // Returns whether element k of a row depends on the same columns as element k of the first row, and on
-    // the same input row as the row's other elements. This test is much faster than readElement().
+    // Returns true only if element k of a row depends on the same columns as element k of the first row, and
+    // on the same input row as the row's other elements. This test is much faster than readElement(), which
+    // decides all other cases.
     bool isInPlace(const Trace& traced, size_t row, int64_t k) const {
         const size_t element = row * m_columns[0].size() + k;
         for (int slot = 0; slot < 2; ++slot) {

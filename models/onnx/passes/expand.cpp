@@ -212,9 +212,9 @@ private:
     std::string m_name;
 };
 
-// The pass that replaces an exported unfold by a Reshape and a Transpose. The export has a Gather of rows and
-// a Gather of columns. The constant indices of each Gather, [size, count] or [count, size], cut an axis into
-// `count` parts of `size` elements.
+// The pass that replaces an exported unfold with a Reshape and a Transpose. The export has a Gather of rows
+// and a Gather of columns. The constant indices of each Gather, [size, count] or [count, size], cut an axis
+// into `count` parts of `size` elements.
 class PatchCutter {
 public:
     PatchCutter(Graph& graph, const Inferred& inferred) : m_graph(graph), m_inferred(inferred) {}

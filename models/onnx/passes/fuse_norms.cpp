@@ -144,7 +144,7 @@ private:
         }
     }
 
-    // Replaces an RMSNorm of x - mean(x) by a LayerNorm of x. ONNX Runtime writes such an RMSNorm if the
+    // Replaces an RMSNorm of x - mean(x) with a LayerNorm of x. ONNX Runtime writes such an RMSNorm if the
     // difference has several readers.
     void centre(int x, int n) {
         const Node rms = m_graph.nodes[n];

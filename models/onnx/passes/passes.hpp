@@ -13,13 +13,13 @@ void expandComposites(Graph& graph, const Inferred& inferred);
 /// Transpose.
 void cutPatches(Graph& graph, const Inferred& inferred);
 
-/// Replaces adaptive pooling by a product. If the pooled areas differ in size, an export gathers the pixels
+/// Replaces adaptive pooling with a product. If the pooled areas differ in size, an export gathers the pixels
 /// with Gather or GatherND, masks some pixels, and adds the others. These nodes apply the same linear
 /// function to each channel, so the pass writes a product of [B, C, H * W] and a constant. To find this
 /// constant, the pass evaluates the nodes on images in which a single pixel is 1 and all other pixels are 0.
 void fusePools(Graph& graph, const Inferred& inferred);
 
-/// Replaces the nodes of a norm by a single node.
+/// Replaces the nodes of a norm with a single node.
 void fuseNorms(Graph& graph, const Inferred& inferred);
 
 /// Writes g * (a + b), in which a and b are products, as g * a + g * b. Each branch of a parallel block then

@@ -101,7 +101,7 @@ private:
         return true;
     }
 
-    // Replaces an RMSNorm of x - mean(x), which ONNX Runtime's optimiser writes, by a LayerNorm of x.
+    // Replaces an RMSNorm of x - mean(x), which ONNX Runtime's optimiser writes, with a LayerNorm of x.
     void takeMean(Node& norm) {
         if (!norm.is("SimplifiedLayerNormalization") && !norm.is("RMSNormalization")) return;
         const auto turned = m_turned.find(norm.inputs[0]);

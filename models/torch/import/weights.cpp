@@ -14,7 +14,7 @@ bool startsWith(const std::string& text, const std::string& head) {
 }
 
 /// Changes all names to Segmenter's: adds the prefix "encoder." to a bare backbone, and removes the prefix
-/// "module." of parallel training.
+/// "module.", which parallel training adds.
 NamedTensors segmenterNames(const NamedTensors& tensors) {
     if (tensors.count("embedding/kernel")) return segmenterNames(fromJax(tensors));
     NamedTensors named;

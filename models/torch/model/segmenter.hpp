@@ -258,10 +258,10 @@ TORCH_MODULE(Segmenter);
 /// Resizes bilinearly, to any size.
 torch::Tensor enlarge(const torch::Tensor& masks, int64_t height, int64_t width);
 
-/// Replaces each box by the mean of the boxes of the 3x3 patches around it. The weight of a box is the sum of
-/// its classes' scores to the power of 3, plus kLeastWeight. Lowers each score by kPeak times the difference
-/// from the largest score of the class in these patches, so that of all patches that find the same object, a
-/// single patch has a high score.
+/// Replaces each box with the mean of the boxes of the 3x3 patches around it. The weight of a box is the sum
+/// of its classes' scores to the power of 3, plus kLeastWeight. Lowers each score by kPeak times the
+/// difference from the largest score of the class in these patches, so that of all patches that find the same
+/// object, a single patch has a high score.
 SegmenterImpl::Boxes joinNeighbours(const SegmenterImpl::Boxes& found, int64_t rows, int64_t columns);
 constexpr double kPeak = 100, kLeastWeight = 1e-6;
 

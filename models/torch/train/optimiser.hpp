@@ -61,7 +61,8 @@ constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 int64_t stepLimit(const std::optional<int64_t>& wanted, double minutes, int64_t usual);
 
 /// Returns the learning rate as a share of the highest rate. The share rises linearly over `warmUp` steps,
-/// then falls along half a cosine to 0.01. `way` is the completed share of the run, from 0 to 1.
+/// then falls along half a cosine to 0.01. `way` is the completed share of the run, with or without the
+/// warm-up; a value above 1 counts as 1.
 double rateShare(int64_t step, int64_t warmUp, double way);
 
 /// Updates the exponential mean of weights and running statistics. In the first steps of a run, the new

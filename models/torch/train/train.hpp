@@ -65,7 +65,7 @@ private:
     bool m_measured = false;
 };
 
-/// Returns a text such as "1:02:03"; 0:00:00 for a negative time.
+/// Returns text such as "1:02:03"; 0:00:00 for a negative time.
 inline std::string clockText(double seconds) {
     const long whole = seconds > 0 ? static_cast<long>(std::min(seconds, 1e9)) : 0;
     char text[32];

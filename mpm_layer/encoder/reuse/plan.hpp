@@ -42,8 +42,8 @@ public:
     void restart() { m_previous.clear(); }
     /// Follows `lead`, the plan of another encoder. The new plan has the tokens of `lead.tokens`, tokens with
     /// changed bits, and tokens that only this encoder has. If this encoder did not follow the previous
-    /// frame, the new plan has all tokens. If `lead` does not remember, or a value of the frame is not
-    /// finite, nor does the new plan.
+    /// frame, the new plan has all tokens. If `lead` does not remember, or the frame has a value that is not
+    /// finite, the new plan does not remember either.
     FramePlan next(const FrameRows& frame, const FramePlan& lead);
 
 private:

@@ -198,8 +198,8 @@ public:
     /// @throws cv::Exception if the last forward had no such image
     std::vector<int> tokens(int image = 0) const;
     /// @param image index in the batch of the last forward, from 0
-    /// @return the number of image tokens of each window that entered each block: [block][window], windows in
-    ///     raster order; an encoder without windows has a single window
+    /// @return for each block and each window, the number of image tokens that entered: [block][window],
+    ///     windows in raster order; an encoder without windows has a single window
     /// @throws cv::Exception if the last forward had no such image
     std::vector<std::vector<int>> tokensByWindow(int image = 0) const;
 

@@ -40,7 +40,7 @@ private:
     size_t m_bytes = 0;
 };
 
-/// Returns how often buffers took memory from the system: a constant after the first forward passes.
+/// Returns how many times buffers took memory from the system: constant after the first forwards.
 size_t systemAllocations();
 
 }  // namespace mpm::kernels

@@ -48,7 +48,8 @@ void InterleaveRows(const float* first, const float* second, int width, Bf16Pair
 }
 
 // Like multiplyPanel(), for pairs of bf16. multiplyPanel() itself is compiled without bf16, so it cannot
-// inline functions that use bf16: each step would load and store the sums, which takes twice the time.
+// inline functions that use bf16. With calls, each step would load and store the sums, which would take twice
+// the time.
 template <class Target>
 HWY_INLINE void multiplyBf16(const Bf16Pair* rows, size_t rowStride, int count,
                              const PackedWeightsBf16& weights, const Epilogue& epilogue,
