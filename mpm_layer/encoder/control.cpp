@@ -23,8 +23,8 @@ std::string environment(const char* name) {
 
 // Copies a map, so that the caller may write to the copy. Returns an empty map as it is, because clone()
 // would lose its type.
-cv::Mat ownCopy(const cv::Mat& map) {
-    return map.empty() ? map : map.clone();
+cv::Mat ownCopy(const cv::Mat& values) {
+    return values.empty() ? values : values.clone();
 }
 
 // Reads an environment variable into `value` if the variable is set and `value` is absent. Error messages
@@ -279,6 +279,8 @@ Report EncoderControl::report() const {
     }
     for (ImageReport& image : report.images) {
         image.map = ownCopy(image.map);
+        image.reuse.reasons = ownCopy(image.reuse.reasons);
+        image.reuse.ages = ownCopy(image.reuse.ages);
         for (Stage& stage : image.stages)
             stage.map = ownCopy(stage.map);
     }

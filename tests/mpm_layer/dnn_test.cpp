@@ -172,6 +172,14 @@ TEST_F(DnnTest, ReportIsTheCallersOwn) {
     std::vector<int> ids(40);
     ASSERT_EQ(mpm_report_map(0, ids.data(), 40), 40);
     EXPECT_EQ(ids, std::vector<int>(map.begin<int>(), map.end<int>()));
+    handle.setReuse(Reuse{});
+    forward(net, makeBatch(options(), 1, 40, 9));
+    ReuseReport reused = handle.report().images[0].reuse;
+    ASSERT_EQ(reused.ages.total(), 40U);
+    reused.reasons.setTo(9);
+    reused.ages.setTo(9);
+    EXPECT_EQ(cv::countNonZero(handle.report().images[0].reuse.ages), 0);
+    EXPECT_LT(handle.report().images[0].reuse.reasons.at<uchar>(0), 9);
 }
 
 TEST_F(DnnTest, HandleBeatsCInterfaceBeatsEnvironmentBeatsFile) {
