@@ -41,7 +41,7 @@ double agreementOf(const cv::Mat& a, const cv::Mat& b, const cv::Mat& seen) {
     return double(cv::countNonZero(equal)) / std::max(1, cv::countNonZero(seen));
 }
 
-/// Drops all data that show the scene: images, but also labels, features and scores.
+/// Drops all data that show the scene: images, but also labels, features, scores and the masks of objects.
 void discardImages(Analysis& analysis) {
     analysis.frame.pixels.release();
     analysis.frame.truth = {};
@@ -49,6 +49,8 @@ void discardImages(Analysis& analysis) {
     analysis.merged.labels.release();
     analysis.merged.features.release();
     analysis.merged.scores.release();
+    for (mpm::Detection& object : analysis.merged.detections)
+        object.mask.release();
     analysis.beside.reset();
 }
 
@@ -266,6 +268,7 @@ std::unique_ptr<Analyser> loadAnalyser(const std::string& model) {
         // replaces the previous model.
         const auto found = segmenter.segment(cv::Mat(facts->input, CV_8UC3, cv::Scalar::all(0)));
         facts->classes = !found.labels.empty();
+        facts->features = found.labels.empty() && !found.detector;
     } catch (const std::exception& error) {
         throw UnusableOutput(facts->path.toStdString() + ": " + error.what());
     }

@@ -66,6 +66,7 @@ struct ModelFacts {
     bool random = false;
     bool shipped = false;  ///< the demonstration model, trained on the built-in street
     bool classes = true;   ///< false if the model outputs features instead of classes
+    bool features = false;  ///< whether the model outputs features
     int blocks = 0, heads = 0, dim = 0;
     cv::Size input;
     std::vector<std::string> labels;     ///< names of the classes; the user may have changed them

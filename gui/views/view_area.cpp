@@ -225,9 +225,9 @@ void ViewArea::setNight(const RenderedNight& drawn) {
 void ViewArea::setModel(const ModelFacts& facts) {
     for (View* view : m_views)
         if (view != nullptr)
-            view->setModelNote(facts.random    ? tr("random weights")
-                               : facts.classes ? QString()
-                                               : tr("three principal components"));
+            view->setModelNote(facts.random     ? tr("random weights")
+                               : facts.features ? tr("three principal components")
+                                                : QString());
 }
 
 void ViewArea::setObjects(const AnalysisPtr& analysis) {

@@ -84,6 +84,7 @@ void ObjectsTest::nothingIsFollowedUnlessItIsWanted() {
     setup.open(source);
     const AnalysisPtr plain = next(setup.engine, [](const Analysis& a) { return a.merged.detector; });
     QVERIFY(plain && !plain->objects);
+    QVERIFY(!plain->model->classes && !plain->model->features);
     setup.services.apply(following(source, {QStringLiteral("thing 1")}));
     const AnalysisPtr on = next(setup.engine, follows);
     QVERIFY(on);
