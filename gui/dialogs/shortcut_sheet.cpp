@@ -22,7 +22,19 @@ namespace {
 constexpr int kMostColumns = 3;
 
 QString plain(QString text) {
-    return text.remove(QLatin1Char('&')).remove(QStringLiteral("…"));
+    text.remove(QLatin1Char('&'));
+    if (text.endsWith(QStringLiteral("…"))) text.chop(1);
+    return text;
+}
+
+/// Returns the actions of a menu and its submenus that have a shortcut.
+QList<const QAction*> withShortcut(const QMenu* menu) {
+    QList<const QAction*> found;
+    for (const QAction* action : menu->actions()) {
+        if (action->menu() != nullptr) found += withShortcut(action->menu());
+        if (!action->shortcut().isEmpty()) found << action;
+    }
+    return found;
 }
 
 void addRow(QGridLayout* grid, const QString& keys, const QString& what) {
@@ -72,15 +84,11 @@ private:
 };
 
 void addMenu(Columns& columns, const QMenu* menu) {
-    const QList<QAction*> actions = menu->actions();
-    const auto has = [](const QAction* action) { return !action->shortcut().isEmpty(); };
-    const auto rows = std::count_if(actions.begin(), actions.end(), has);
-    if (rows == 0) return;
-    QGridLayout* grid = addBlock(columns.next(static_cast<int>(rows)), plain(menu->title()));
-    for (const QAction* action : actions) {
-        if (!has(action)) continue;
+    const QList<const QAction*> actions = withShortcut(menu);
+    if (actions.isEmpty()) return;
+    QGridLayout* grid = addBlock(columns.next(static_cast<int>(actions.size())), plain(menu->title()));
+    for (const QAction* action : actions)
         addRow(grid, action->shortcut().toString(QKeySequence::NativeText), plain(action->text()));
-    }
 }
 
 QWidget* makeSheet(const QMainWindow& window, int count) {

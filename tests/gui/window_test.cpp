@@ -248,8 +248,8 @@ void WindowTest::shortcutSheetNamesEveryShortCut() {
     for (const QLabel* label : sheet->findChildren<QLabel*>())
         said << label->text();
     QSet<QString> keys;
-    for (const QAction* menu : m_is->window->menuBar()->actions())
-        for (const QAction* action : menu->menu()->actions()) {
+    for (const QMenu* menu : m_is->window->findChildren<QMenu*>())
+        for (const QAction* action : menu->actions()) {
             if (action->shortcut().isEmpty()) continue;
             const QString key = action->shortcut().toString(QKeySequence::NativeText);
             QVERIFY2(said.contains(key), qPrintable(key));
