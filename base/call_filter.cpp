@@ -38,8 +38,8 @@ constexpr const char* kAllowed[] = {
     "clock_nanosleep", "clock_gettime", "clock_getres", "gettimeofday", "time", "times", "getrlimit",
     "getrusage", "sysinfo", "uname", "getrandom", "getuid", "geteuid", "getgid", "getegid"};
 
-/// These calls fail with EPERM (not permitted). Calls in neither list fail with ENOSYS, as on a kernel that
-/// does not have the call. Libraries then use an older call.
+/// These calls fail with EPERM (not permitted). Calls that are neither in a list nor in addConditions()
+/// fail with ENOSYS, as on a kernel that does not have the call. Libraries then use an older call.
 constexpr const char* kForbidden[] = {"socket",
                                       "socketpair",
                                       "connect",

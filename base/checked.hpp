@@ -36,7 +36,7 @@ T checkedCast(Number value) {
     return result;
 }
 
-/// Computes the product of all numbers. Returns false if the product does not fit a T.
+/// Computes the product of all numbers. Returns false if the product does not fit in a T.
 template <class T, class... Numbers>
 bool productFits(T& product, Numbers... numbers) {
     static_assert((std::is_integral_v<Numbers> && ...), "sizes are integers");
@@ -49,8 +49,8 @@ bool productFits(T& product, Numbers... numbers) {
     return (!__builtin_mul_overflow(product, numbers, &product) && ...);
 }
 
-/// Returns the product of all numbers. Throws cv::Exception if the product does not fit a T: for example, a
-/// negative number does not fit an unsigned T.
+/// Returns the product of all numbers. Throws cv::Exception if the product does not fit in a T: for example,
+/// a negative number does not fit in an unsigned T.
 template <class T, class... Numbers>
 T checkedProduct(Numbers... numbers) {
     T product{};
@@ -58,7 +58,7 @@ T checkedProduct(Numbers... numbers) {
     return product;
 }
 
-/// Returns the sum of all numbers; throws cv::Exception if the sum does not fit a T.
+/// Returns the sum of all numbers; throws cv::Exception if the sum does not fit in a T.
 template <class T, class... Numbers>
 T checkedSum(Numbers... numbers) {
     static_assert((std::is_integral_v<Numbers> && ...), "sizes are integers");
@@ -67,7 +67,7 @@ T checkedSum(Numbers... numbers) {
     return sum;
 }
 
-/// Returns first - second; throws cv::Exception if the difference does not fit a T.
+/// Returns first - second; throws cv::Exception if the difference does not fit in a T.
 template <class T, class First, class Second>
 T checkedDifference(First first, Second second) {
     T difference{};
@@ -76,7 +76,7 @@ T checkedDifference(First first, Second second) {
 }
 
 /// Returns the product of all sizes of a shape; 1 for a shape without dimensions. Throws cv::Exception if
-/// the product does not fit a T or a size is negative.
+/// the product does not fit in a T or a size is negative.
 template <class T, class Shape>
 T checkedTotal(const Shape& shape) {
     T total = 1;

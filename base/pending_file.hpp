@@ -74,7 +74,7 @@ public:
     PendingFile& operator=(const PendingFile&) = delete;
 
     const std::string& name() const { return m_name; }  ///< the target, as the caller named it
-    /// The file to write to before keep(). It does not have the target's extension.
+    /// The path of the file to write to before keep(). The path does not have the target's extension.
     const std::string& path() const { return m_scratch->path(); }
     const std::string& folder() const { return m_folder; }      ///< the folder of path()
     int descriptor() const { return m_scratch->descriptor(); }  ///< open for appending to the file at path()

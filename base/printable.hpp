@@ -73,7 +73,7 @@ inline bool isUtf8(std::string_view text) {
 
 /// Returns a single line of valid UTF-8. Unprintable characters and bytes that are not UTF-8 become escapes
 /// (\n, \x1b). If the text has more than `limit` bytes, " ... " replaces the middle. Not inlined, because GCC
-/// 12 would warn falsely of reads beyond the end of a short string.
+/// 12 would falsely warn about reads beyond the end of a short string.
 [[gnu::noinline]] inline std::string printable(std::string_view text, std::size_t limit = 400) {
     std::string result;
     const auto append = [&](std::size_t from, std::size_t to) {

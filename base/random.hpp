@@ -15,7 +15,7 @@ inline uint64_t mixSeed(uint64_t seed, uint64_t salt = 0) {
     return z ^ (z >> 31);
 }
 
-/// Makes a seed from a text such as a file name (FNV-1a).
+/// Makes a seed from a string such as a file name (FNV-1a).
 inline uint64_t seedOf(const std::string& text) {
     uint64_t hash = 0xCBF29CE484222325ull;
     for (unsigned char c : text)

@@ -24,7 +24,7 @@ struct Sandbox {
 /// Sets the resource limits, forbids core dumps and new privileges, then enters Landlock and a filter of
 /// system calls if the kernel has them. Call it before there are other threads, because Landlock does not
 /// cover running threads. Returns a line with the reason for each missing protection; throws cv::Exception if
-/// a limit cannot be set.
+/// a limit cannot be set, or if privileges cannot be given up.
 std::vector<std::string> enterSandbox(const Sandbox& sandbox);
 
 /// Describes the kernel's support in a line: "Landlock 4, system call filter, resource limits".
@@ -36,7 +36,7 @@ std::vector<std::string> visibleEntries(const std::string& folder);
 
 namespace detail {
 
-/// enterLandlock() and enterCallFilter() return the reason for a failure, or an empty text after success.
+/// enterLandlock() and enterCallFilter() return the reason for a failure, or an empty string after success.
 std::string enterLandlock(const Sandbox& sandbox);
 std::string enterCallFilter();
 /// Returns 0 if the kernel has no Landlock.

@@ -55,7 +55,7 @@ cv::Scalar parseThree(const std::string& option, const std::string& text, bool p
     return {values[0], values[1], values[2]};
 }
 
-// Sets mean and deviation from --normalise. Must run after all options were read.
+// Sets mean and deviation from --normalise. Must run after all options have been read.
 void applyNormalise(ConvertOptions& o) {
     if (o.normalise.empty()) return;
     const std::map<std::string, std::pair<cv::Scalar, cv::Scalar>> known{
@@ -251,7 +251,7 @@ void keepFreedMemory() {
 
 /// Enters a sandbox, for models from untrusted sources. The sandbox allows writing to the output's folder. If
 /// the output is a device or pipe, allows writing only to the output and to the folder for temporary files,
-/// because the converter first writes the result there.
+/// because the converter first writes the result to this folder.
 void enterSandboxFor(const ConvertOptions& o) {
     namespace fs = std::filesystem;
     std::error_code error;

@@ -112,7 +112,7 @@ std::string joinedList(const std::vector<std::string>& words, size_t most) {
     return words.size() > most ? text + ", ..." : text;
 }
 
-/// Returns the layers that a forward in int8 computes in another precision.
+/// Returns the layers for which a forward in int8 needs a more accurate format.
 std::vector<std::string> keptInF32(const std::string& path, const CommonOptions& common) {
     return orError<cv::Exception>(kFailed, "", [&] {
         pipeline::Network network = openNetwork(path, common);

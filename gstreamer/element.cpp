@@ -52,7 +52,7 @@ struct State {
     std::mutex guard;  ///< for `settings` and `changed`, because any thread may set properties
     Settings settings;
     bool changed = false;
-    std::unique_ptr<Engine> engine;    ///< used by the streaming thread only
+    std::unique_ptr<Engine> engine;    ///< from start() to stop(), used by the streaming thread only
     FrameFigures figures;              ///< figures of the latest frame
     std::atomic<bool> flushed{false};  ///< whether the stream was flushed since the previous frame
     std::atomic<GstClockTime> latency{0};

@@ -142,7 +142,7 @@ std::vector<FrameObject> Engine::follow(const pipeline::Segmentation& found, dou
     std::vector<Detection> boxes = found.detections;
     if (!found.labels.empty()) boxes = pipeline::regionObjects(found.labels, m_classes, 0, found.scores);
     pipeline::keepClasses(boxes, m_classes);
-    // If a buffer has no time, adds the time since the previous buffer.
+    // If a buffer has no time, adds the elapsed time to the time of the previous buffer.
     if (!std::isfinite(seconds)) seconds = m_lastSeconds + m_sinceLast.seconds();
     if (seconds < m_lastSeconds) restart();  // after a seek without a flush
     m_lastSeconds = seconds;

@@ -26,7 +26,7 @@ struct Settings {
     double opacity = 0.55;
     std::string alertClass;  ///< empty: no alert
     double alertShare = 0.1;
-    double threshold = -1;  ///< least score of an object; negative: usualThreshold()
+    double threshold = -1;  ///< objects have larger scores; negative: usualThreshold()
     std::string objects;    ///< classes, such as "car,person"; empty: all (detector) or none (segmentation)
     unsigned alertHoldMs = 0;
 };

@@ -14,7 +14,7 @@ inline constexpr const char* kMetaName = "MpmSegmentMeta";
 void registerMeta();
 
 /// Adds the meta. Fields: tokens (array of int); total-ms, network-ms, merge-ms, restore-ms and recomputed
-/// (double); for the classes in the frame, classes (array of text) and shares (array of double).
+/// (double); for the classes in the frame, classes (array of string) and shares (array of double).
 void addMeta(GstBuffer* buffer, const FrameFigures& figures);
 
 /// Adds a region of interest for each object, with the name of its class. The structure "detection" has the

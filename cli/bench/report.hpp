@@ -17,7 +17,7 @@ public:
     explicit EvalScores(const std::string& path);
 
     /// Returns the mIoU (0 to 1) that a method loses in this precision, compared with all tokens; nothing if
-    /// the report does not have the method. `blocks`: the schedule, if `method` does not name a schedule.
+    /// the report does not contain the method. `blocks`: the schedule, if `method` does not name a schedule.
     std::optional<double> loss(const pipeline::Method& method, const std::vector<int>& blocks,
                                const std::string& precision) const;
 

@@ -40,7 +40,7 @@ auto orError(Exit status, const std::string& prefix, const Work& work) {
     }
 }
 
-/// Limits memory after this call: images of more than `bytes` are rejected before they are decoded, and the
+/// Limits memory after this call: images that need more than `bytes` are rejected before decoding, and the
 /// process may grow by `bytes` plus 256 MiB. If `bytes` is 0, only images have a limit, the default.
 void limitMemory(std::int64_t bytes);
 

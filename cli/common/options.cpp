@@ -18,8 +18,8 @@ namespace mpm::cli {
 
 namespace {
 
-// Limits the size of images, because attention compares every patch with every other patch: an image of four
-// times the pixels needs sixteen times the work.
+// Limits the size of images, because attention compares every patch with every other patch: an image with
+// four times the pixels needs sixteen times the work.
 constexpr std::int64_t kMostPixels = 4096 * 4096;
 constexpr int kMostThreads = 1024;
 

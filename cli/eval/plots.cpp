@@ -115,7 +115,7 @@ Figure distanceFigure(const EvalSummary& summary) {
         seen.push_back(row->method);
         if (row->joins.size() <= 2) {
             for (size_t stage = 0; stage < row->joins.size(); ++stage) {
-                // `schedule` is that of the last group of images, which may lack stages of other groups.
+                // `schedule` is from the last group of images, which may lack stages of other groups.
                 const bool known = stage < row->schedule.size();
                 panel.series.push_back(
                     shareSeries(row->text + (known ? ", block " + std::to_string(row->schedule[stage]) : ""),

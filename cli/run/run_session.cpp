@@ -129,7 +129,7 @@ void RunSession::runSource(const pipeline::Address& address) {
     }
 }
 
-/// Warns of a source or an image that cannot be read, and counts it. The run continues with the next source.
+/// Warns about a source or image that cannot be read, and counts it. The run continues with the next source.
 void RunSession::leaveOut(const pipeline::SourceError& error) {
     warn(error.what());
     ++(pipeline::traitsOf(m_kind).files ? m_bad : m_broken);
@@ -154,7 +154,7 @@ void RunSession::runEveryFrame(pipeline::Source& source) {
 
 void RunSession::runLatest(const pipeline::Address& address) {
     pipeline::ReaderOptions how;
-    how.retryEnded = false;  // the end of a file ends the run; only broken connections are retried
+    how.retryEnded = false;  // a stream that ended is not opened again, but a broken connection is retried
     pipeline::Reader reader(address, how, sourceOptions(m_options));
     const std::int64_t before = m_frames;
     const Stopwatch run;

@@ -48,7 +48,7 @@ class RunSession {
 public:
     RunSession(const RunOptions& options, pipeline::Network network, Show show);
 
-    /// Runs all sources, one after the other. Returns the exit status.
+    /// Runs all sources, one after another. Returns the exit status.
     int run();
 
 private:

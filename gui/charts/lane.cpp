@@ -21,7 +21,7 @@ const Span& meanOf(const TimelineColumn& column) {
 QColor Curve::colourIn(const Theme& theme) const {
     if (themed) return theme.*themed;
     QColor seen = colour;
-    constexpr int kLeast = 90;  // least difference to the background in grey levels (0 to 255)
+    constexpr int kLeast = 90;  // least difference from the background in grey levels (0 to 255)
     for (int step = 0; step < 8 && std::abs(qGray(seen.rgb()) - qGray(theme.plot.rgb())) < kLeast; ++step)
         seen = QColor((3 * seen.red() + theme.text.red()) / 4, (3 * seen.green() + theme.text.green()) / 4,
                       (3 * seen.blue() + theme.text.blue()) / 4);

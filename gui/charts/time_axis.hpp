@@ -1,4 +1,4 @@
-// Positions and labels of the marks of a time axis.
+// Positions and labels of the marks on a time axis.
 #pragma once
 
 #include <cstdint>

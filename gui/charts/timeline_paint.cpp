@@ -118,7 +118,7 @@ void TimelineView::paintGrid(QPainter& painter, const Places& places) const {
         if (place.area.height() <= 0) continue;
         painter.drawLine(place.area.bottomLeft(), place.area.bottomRight());
         if (place.least >= 0) continue;
-        const double none = place.y(0);  // the line of 0, because some values are negative
+        const double none = place.y(0);  // the zero line, because some values are negative
         painter.drawLine(QPointF(area.left(), none), QPointF(area.right(), none));
     }
     const Place& tokens = places[0];

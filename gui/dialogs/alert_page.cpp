@@ -154,7 +154,7 @@ void AlertPage::fitToQuantity() {
     m_region->setEnabled(of() == Of::Tokens || m_label->isEnabled());
     m_above->setEnabled(of() != Of::SourceDown);
     m_threshold->setEnabled(of() != Of::SourceDown);
-    m_hold->setEnabled(unit != Unit::Seconds);  // a rule about a time of stay needs no hold time
+    m_hold->setEnabled(unit != Unit::Seconds);  // a rule about the length of a stay needs no hold time
     m_threshold->setSuffix(unit == Unit::Count ? QString() : unit == Unit::Share ? tr(" %") : tr(" s"));
     m_threshold->setSingleStep(of() == Of::Tokens ? 10 : unit == Unit::Share ? 0.1 : 1);
     m_threshold->setRange(0, unit == Unit::Share ? 100 : 1e6);
@@ -254,7 +254,7 @@ void AlertPage::read() {
     const int row = m_list->currentRow();
     if (m_showing || row < 0) return;
     pipeline::AlertRule& rule = m_rules[static_cast<std::size_t>(row)];
-    m_showing = true;  // so that changes of the boxes below do not change the rule
+    m_showing = true;  // so that changes to the boxes below do not change the rule
     const bool noClass = m_label->count() < 2 && m_label->currentText().isEmpty();
     if (of() == pipeline::AlertRule::Of::ClassShare && noClass)
         m_of->setCurrentIndex(static_cast<int>(rule.of));

@@ -32,7 +32,7 @@ public:
     /// Sets the current values of the source in front. The form shows the current value of the rule's
     /// quantity next to the threshold.
     void setInput(const pipeline::AlertInput& input);
-    /// Renames a region in the rules of a source. `everywhere`: whether to rename the region also in rules
+    /// Renames a region in the rules of a source. `everywhere`: whether to also rename the region in rules
     /// that apply to every source; true if no other source has a region with the old name.
     void renameRegion(const std::string& before, const std::string& now, const std::string& source,
                       bool everywhere);

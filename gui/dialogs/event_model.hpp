@@ -52,7 +52,7 @@ private:
     std::vector<Row> m_rows;
 };
 
-/// Shows only rows with the wanted text in each column; an empty text accepts every row.
+/// Shows only rows with the wanted text in each column; an empty string accepts every row.
 class EventFilter : public QSortFilterProxyModel {
     Q_OBJECT
 public:

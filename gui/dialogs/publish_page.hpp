@@ -25,7 +25,7 @@ public:
     QString status() const { return m_status->text(); }
 
 signals:
-    /// Emitted if the user asks to connect again. Before, changed() has applied the settings in the form.
+    /// Emitted if the user asks to connect again. By then, changed() has applied the settings in the form.
     void testWanted();
     void changed();
     void passwordGiven(const QString& password);

@@ -19,8 +19,8 @@ struct Questions {
 /// `suggestion`: name of a new file, with the extension. If empty, the dialog asks for an existing file.
 void askForFile(QWidget& window, const QString& title, const QString& filter,
                 const std::function<void(QString)>& then, const QString& suggestion = {});
-/// `hint`: shown while nothing is typed. `problem`: returns why a text cannot be used; empty if the text can
-/// be used.
+/// `hint`: shown while nothing is typed. `problem`: returns why the name cannot be used; empty if the name
+/// can be used.
 void askForName(QWidget& window, const QString& title, const QString& present, const QString& hint,
                 const std::function<QString(const QString& text)>& problem,
                 const std::function<void(const QString& text)>& then);

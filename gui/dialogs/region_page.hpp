@@ -51,7 +51,7 @@ private:
     QSpinBox *m_megabytes, *m_days;
 };
 
-/// Convert a shape to text such as "0.10 0.20, 0.30 0.20, ..." and back. If the text is not a shape,
+/// Convert a shape to text such as "0.100 0.200, 0.300 0.200, ..." and back. If the text is not a shape,
 /// shapeFrom() returns an empty shape.
 QString shapeText(const pipeline::Polygon& shape);
 pipeline::Polygon shapeFrom(const QString& text);

@@ -58,7 +58,7 @@ QGridLayout* addBlock(QBoxLayout* column, const QString& title) {
     return grid;
 }
 
-/// The columns of the sheet. To fit a low screen, each block goes into the column that is shortest so far.
+/// The columns of the sheet. To keep the sheet low, each block goes into the column that is shortest so far.
 class Columns {
 public:
     explicit Columns(int count) : m_rows(static_cast<std::size_t>(count)) {

@@ -1,4 +1,4 @@
-// What the list of alerts, the publishers and the recordings need to know about an alert.
+// The data about an alert for the list of alerts, the publishers and the recordings.
 #pragma once
 
 #include <QDateTime>

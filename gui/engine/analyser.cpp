@@ -41,7 +41,7 @@ double agreementOf(const cv::Mat& a, const cv::Mat& b, const cv::Mat& seen) {
     return double(cv::countNonZero(equal)) / std::max(1, cv::countNonZero(seen));
 }
 
-/// Drops all data that show the scene: images, but also labels, features, scores and the masks of objects.
+/// Drops images, and also labels, features, scores and masks of objects, because they show the scene too.
 void discardImages(Analysis& analysis) {
     analysis.frame.pixels.release();
     analysis.frame.truth = {};

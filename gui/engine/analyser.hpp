@@ -18,7 +18,7 @@ public:
     /// if null, no objects are followed.
     Analysis analyse(const LiveFrame& frame, const Request& request,
                      pipeline::ObjectFollower* follower = nullptr);
-    /// Runs the analysed frame with reuse. Uses a second network of the same file, because the first network
+    /// Runs the analysed frame with reuse. Uses a second network from the same file, because the first one
     /// runs without reuse and keeps no values. Returns null if reuse is not requested or not possible.
     std::shared_ptr<const pipeline::Segmentation> reuseBeside(const Analysis& analysis,
                                                               const Request& request);

@@ -25,7 +25,7 @@ namespace mpm::gui {
 using Steady = std::chrono::steady_clock;
 using System = std::chrono::system_clock;
 
-/// Ground truth of a frame: labels with the ids of their classes.
+/// Ground truth of a frame: the class id of each pixel.
 struct Truth {
     cv::Mat labels;  ///< CV_8U or CV_16U, of the frame's size; empty if there are no labels
     int classes = 0, ignored = 255;
@@ -64,8 +64,8 @@ struct ModelFacts {
     QString name;
     QString path;
     bool random = false;
-    bool shipped = false;  ///< the demonstration model, trained on the built-in street
-    bool classes = true;   ///< false if the model outputs features instead of classes
+    bool shipped = false;   ///< the demonstration model, trained on the built-in street
+    bool classes = true;    ///< false if the model outputs features or objects instead of labels
     bool features = false;  ///< whether the model outputs features
     int blocks = 0, heads = 0, dim = 0;
     cv::Size input;
@@ -85,7 +85,7 @@ struct Request {
     bool compare = false;          ///< also run each frame with the schedule `compareWith`
     std::vector<int> compareWith;  ///< a schedule, without reuse; empty: all tokens
     bool simulateNight = false;    ///< also run each frame with night simulated
-    bool scores = false;           ///< compute the probability of each label
+    bool scores = false;           ///< compute the probability of each pixel's label
     street::NightParameters night;
     std::chrono::milliseconds interval{0};         ///< least time between two analysed frames
     std::chrono::milliseconds compareInterval{0};  ///< least time between two comparisons

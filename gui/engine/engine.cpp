@@ -144,7 +144,7 @@ void Engine::openSource(const pipeline::Address& address, const QString& name) {
     m_title.clear();
     m_report = {};
     m_recorder.setSource(m_sourceName, objectsQuestion());
-    // Captures the channel, not `this`, because a thread that hangs in a driver may outlive the engine.
+    // Captures the channel, not `this`, because the capture thread calls this function.
     const auto deliver = [channel = m_channel](const LiveFrame& frame) { channel->submit(frame); };
     m_capture = new CaptureWorker(address, m_sourceName, m_generation, deliver, m_scene);
     m_capture->setParent(this);
@@ -173,7 +173,7 @@ void Engine::setRequest(const Request& request) {
 }
 
 /// Returns a function that asks the store for the objects of earlier runs. If no answer comes within
-/// kStorePatience, the engine follows objects without them.
+/// kStorePatience, the engine starts without known objects.
 Recorder::Question Engine::objectsQuestion() {
     m_known.reset();
     const QPointer<Engine> self(this);

@@ -24,14 +24,14 @@ public:
     /// engine. If `network` is null, the engine makes a network.
     explicit Engine(const QString& storePath, SharedNetwork* network = nullptr,
                     pipeline::Store::Access access = pipeline::Store::Access::ReadWrite);
-    /// Stops every worker. If the source is being read or the network is running, waits until the read or the
-    /// run ends.
+    /// Stops the engine's workers. Waits for a read that is in progress, but at most a few seconds. Waits for
+    /// a run of the network only if the engine made the network.
     ~Engine() override;
 
     /// `name`: the name to show, store and publish; if empty, the address without passwords.
     void openSource(const pipeline::Address& address, const QString& name = {});
     void openSource(const QString& source) { openSource(pipeline::Address(source.toStdString())); }
-    /// Sets the number of frames in a day of the built-in street; 0: the usual number. Applies to sources
+    /// Sets the number of frames in a day of the built-in street; 0: no time lapse. Applies to sources
     /// opened later.
     void setDayCycle(int frames) { m_scene = CaptureWorker::sceneOptions(frames); }
     void openModel(const QString& model) { m_network->openModel(model); }
@@ -51,8 +51,8 @@ public:
 
     Recorder& recorder() { return m_recorder; }
     SharedNetwork& network() { return *m_network; }
-    /// Returns the address without passwords, which is the source's key in the store and the settings. Empty
-    /// before the first source.
+    /// Returns the source's key in the store and the settings: the `name` given to openSource() or, if it was
+    /// empty, the address without passwords. Empty before the first source.
     const QString& sourceName() const { return m_sourceName; }
     /// Sets the name of the source for the user and for reports; empty: the address.
     void setTitle(const QString& title);
@@ -77,9 +77,9 @@ signals:
     void modelFailed(const QString& model, const QString& message);
     void networkFailed(const QString& message);
     void happened(const pipeline::Event& event);
-    /// Emitted once for each image of a folder that cannot be read.
+    /// Emitted once for each unreadable image of a folder.
     void imageSkipped(const pipeline::SourceProblem& problem);
-    /// Emitted if a thread ends unexpectedly. Only a new start of the program starts the thread again.
+    /// Emitted if a thread ends unexpectedly. Only capture starts again (in openSource()) without a restart.
     void crashed(const QString& message);
 
 private:
@@ -126,7 +126,7 @@ bool othersHave(const QString& name, const pipeline::Address& address,
                 const std::vector<std::unique_ptr<Engine>>& all, const Engine& self);
 
 /// Returns the address without passwords. Adds a number if an engine other than `self` has a different
-/// address that looks the same without passwords, for example another camera at one network recorder.
+/// address that looks the same without passwords, for example another camera on the same network recorder.
 QString nameFor(const pipeline::Address& address, const std::vector<std::unique_ptr<Engine>>& all,
                 const Engine& self);
 

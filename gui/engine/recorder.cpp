@@ -21,7 +21,7 @@ constexpr std::size_t kMostReadingsWaiting = 20'000;  // 5 hours at 1 Hz; if mor
 constexpr std::chrono::hours kRecent{3};
 constexpr std::chrono::seconds kObjectsEvery{10};
 constexpr std::chrono::milliseconds kPruneEvery = std::chrono::hours(1);
-constexpr int kMostAsides = 5;           // limit of renamed files, which could fill a failing disk
+constexpr int kMostAsides = 5;           // limit on renamed files, which could fill a failing disk
 constexpr std::int64_t kPruned = 5'000;  // readings removed in a step
 constexpr pipeline::Millis kForever{INT64_MAX};
 constexpr pipeline::Millis kSlice = std::chrono::hours(1);  // span of readings compared in a step
@@ -285,7 +285,7 @@ void Recorder::prune() {
     m_nextPruning = time + (rest ? kGather : kPruneEvery);
 }
 
-/// Begins the comparison if compare() was called and all data added before that call are written.
+/// Begins the comparison if compare() was called. Runs after the waiting data are written.
 void Recorder::beginComparison() {
     {
         const std::lock_guard<std::mutex> lock(m_mutex);

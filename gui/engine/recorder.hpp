@@ -86,7 +86,7 @@ signals:
     /// `forGood`: waiting will not help, because the file was never usable.
     void failing(const QString& message, bool forGood);
     void recovered();
-    /// Emitted after a damaged file was renamed. Measurements continue in a new file.
+    /// Emitted after a damaged or too old file was renamed. Measurements continue in a new file.
     void replaced(const QString& message);
 
 protected:

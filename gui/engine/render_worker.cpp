@@ -38,7 +38,7 @@ QImage reuseMapOf(const Analysis& analysis, const cv::Mat& seen) {
     return toImage(drawn);
 }
 
-/// Draws the path, box, mask, name and identity of each object that is visible in the frame.
+/// Draws the path, box, mask, name and id of each object that is visible in the frame.
 cv::Mat withObjects(cv::Mat image, const Analysis& analysis, const pipeline::Palette& palette,
                     double opacity) {
     std::vector<pipeline::DrawnBox> boxes;
@@ -147,7 +147,7 @@ void RenderWorker::show(NightPairPtr pair) {
 void RenderWorker::setStyle(const RenderStyle& style) {
     const std::lock_guard<std::mutex> lock(m_mutex);
     m_style = style;
-    // Draws the images on the screen again. If newer images wait, draws the newer images instead.
+    // Redraws the images that are on the screen. If newer images wait, draws the newer images instead.
     if (!m_todo.analysis) m_todo.analysis = m_current.analysis;
     if (!m_todo.comparison) m_todo.comparison = m_current.comparison;
     if (!m_todo.night) m_todo.night = m_current.night;

@@ -79,7 +79,7 @@ private:
     QImage overlayOf(const cv::Mat& image, const pipeline::Segmentation& found, const RenderStyle& style,
                      const Analysis& analysis, bool objects = false);
     /// Draws the features of a model without classes. With the same source and model, similar features have
-    /// the same colour in all frames after the first ones. `found`: from `analysis`, or from another run of
+    /// the same colour in all frames after the first few. `found`: from `analysis`, or from another run of
     /// the frame. `image`: the frame, or its night version (NightPair::pixels).
     cv::Mat featuresOver(const cv::Mat& image, const pipeline::Segmentation& found, const Analysis& analysis,
                          double opacity);

@@ -49,7 +49,7 @@ protected:
     mutable std::mutex m_mutex;  // guards the state that subclasses share with their thread
     std::condition_variable m_changed;
 
-    /// Must be called in the worker's thread. The thread that owns this object runs `message` later. Usually,
+    /// May be called in any thread. The thread that owns this object runs `message` later. Usually,
     /// `message` emits a signal. Messages keep their order. The destructor drops messages that have not run.
     void post(std::function<void()> message);
     /// Runs the oldest message now. Returns false if there is none.

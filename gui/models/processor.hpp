@@ -12,7 +12,7 @@ public:
     struct State {
         std::optional<double> celsius;  ///< the hottest sensor of a processor
         bool throttleKnown = false;
-        bool throttled = false;     ///< now, or since the previous call of read()
+        bool throttled = false;     ///< now, or since the previous call to read()
         bool underVoltage = false;  ///< the supply of a Raspberry Pi is too weak
         bool known() const { return celsius || throttleKnown; }
     };
@@ -23,7 +23,7 @@ public:
 
 private:
     std::string m_root;
-    std::optional<std::int64_t> m_throttles;  // the count at the previous call of read()
+    std::optional<std::int64_t> m_throttles;  // the count at the previous call to read()
 };
 
 }  // namespace mpm::gui

@@ -77,7 +77,7 @@ public:
     bool readingsShown(Time from, Time to, int count) const;
     std::vector<pipeline::Event> events(Time from, Time to) const;
 
-    /// Largest number of readings in memory. Older readings are shown as means of minutes.
+    /// Largest number of readings in memory. Older readings are shown as means of minutes or hours.
     static constexpr std::size_t kMostReadings = 40'000;
 
 signals:

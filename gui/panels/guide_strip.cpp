@@ -10,7 +10,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr int kLeastHeight = 600;  // in pixels; a lower window does not show the strip
+constexpr int kLeastHeight = 600;  // in pixels; a shorter window does not show the strip
 
 }  // namespace
 

@@ -16,7 +16,7 @@ public:
     explicit GuideStrip(QWidget* parent = nullptr);
 
     /// Shows the strip if the source is the built-in street, the user has not dismissed the strip, and
-    /// the window is high enough and not full-screen.
+    /// the window is tall enough and not full-screen.
     void setSource(const SourceReport& report);
     void setDismissed(bool dismissed);
     bool dismissed() const { return m_dismissed; }

@@ -20,7 +20,7 @@ class HeaderBar : public QFrame {
 public:
     explicit HeaderBar(QWidget* parent = nullptr);
 
-    /// `address`: shown in the tool tip if the source has another name.
+    /// `address`: shown in the tool tip; if empty, the tool tip shows the name of the source.
     void setSource(const SourceReport& report, bool paused, const QString& address = {});
     /// `street`: whether the model is trained on the built-in street only. If so, the header shows a warning
     /// while another source is shown.

@@ -10,7 +10,7 @@
 
 namespace mpm::gui {
 
-/// Keeps an icon for each colour. Otherwise, Qt would make a new icon at each painting and keep all icons
+/// Keeps an icon for each colour. Otherwise, Qt would make a new icon at each repaint and keep all icons
 /// (ten megabytes).
 class NameDelegate : public QStyledItemDelegate {
     Q_OBJECT
@@ -24,7 +24,7 @@ private:
     mutable QHash<QRgb, QIcon> m_icons;
 };
 
-/// Paints a share as a number on a bar of the class's colour.
+/// Paints a share as a bar in the class's colour, with the number to the right of the bar.
 class ShareDelegate : public QStyledItemDelegate {
     Q_OBJECT
 public:

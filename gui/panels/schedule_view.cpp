@@ -92,7 +92,7 @@ QSize BlockDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIn
 
 bool BlockDelegate::editorEvent(QEvent* event, QAbstractItemModel* model, const QStyleOptionViewItem&,
                                 const QModelIndex& index) {
-    if (event->type() == QEvent::MouseButtonDblClick) return true;  // the two clicks have toggled already
+    if (event->type() == QEvent::MouseButtonDblClick) return true;  // only a release of the button toggles
     if (event->type() != QEvent::MouseButtonRelease) return false;
     if (static_cast<QMouseEvent*>(event)->button() != Qt::LeftButton) return false;
     toggle(model, index);

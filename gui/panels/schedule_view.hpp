@@ -47,7 +47,7 @@ public:
 
     /// Marks the preset that equals the schedule in the model file.
     void setOwnSchedule(const std::vector<int>& schedule);
-    /// Shows the state of reuse. While reuse is on, tokens merge by the schedule only if reuse is suspended,
+    /// Shows the state of reuse. While reuse is on, tokens merge by the schedule only if reuse is suspended
     /// because too many tokens change.
     void setReuse(ReuseState state);
     BlockList* list() const { return m_list; }

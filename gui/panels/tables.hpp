@@ -25,8 +25,8 @@ public:
     QSize sizeHint() const override;
 
 signals:
-    /// Emitted if the user chooses a row by mouse or keys. Qt's signal for the current row is not enough,
-    /// because Qt also emits that signal if the focus changes or rows are removed.
+    /// Emitted if the user chooses a row with mouse or keyboard. Qt's signal for the current row is not
+    /// enough, because Qt also emits that signal if the focus changes or rows are removed.
     void rowChosen(const QModelIndex& row);
 
 protected:

@@ -18,7 +18,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// Returns whether the source gives no current frames; nothing if the engine is paused or has no source.
+/// Returns whether the source is neither live nor ended; nothing if the engine is paused or has no source.
 std::optional<bool> isDown(const Engine& engine) {
     using State = pipeline::SourceState;
     if (engine.paused() || engine.sourceName().isEmpty()) return std::nullopt;

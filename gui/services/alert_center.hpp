@@ -46,21 +46,21 @@ private:
     };
     std::map<std::int64_t, CutOut> m_cutOuts;  // by id of the object
     qint64 m_lastTime = 0;
-    QTimer m_clock;  // checks rules on SourceDown, even if no measurements come
+    QTimer m_clock;  // checks SourceDown rules, even if no measurements come
 };
 
 /// Returns the values of `measurement` that rules can check.
 pipeline::AlertInput alertInput(const QString& source, const pipeline::Measurement& measurement,
                                 const ModelFacts& facts);
 
-/// Returns how often the rule would have fired on these readings, which must be sorted by time.
+/// Returns how many times the rule would have fired on these readings, which must be sorted by time.
 int timesFired(const pipeline::AlertRule& rule, const QString& source,
                const std::vector<pipeline::Measurement>& readings, const ModelFacts& facts);
 
 /// Returns text such as "tokens above 500: 612".
 QString describeAlert(const pipeline::AlertRule& rule, double value);
 
-/// Shows a notification of the desktop, if there is a desktop. Returns immediately.
+/// Shows a desktop notification, if there is a desktop. Returns immediately.
 void notifyDesktop(const QString& title, const QString& text);
 
 }  // namespace mpm::gui

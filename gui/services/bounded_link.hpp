@@ -30,7 +30,7 @@ public:
 
     /// Allows kForMessage more bytes from the network, for the answer to a message.
     void countMessage() { ++m_messages; }
-    /// Returns why the connection ended; empty if the connection is open or the other side closed it.
+    /// Returns why the connection ended; empty if the connection is open or either side closed it.
     std::string problem() const;
 
 private:

@@ -34,7 +34,7 @@ void JsonSection::read(const char* name, double& value) {
 void JsonSection::read(const char* name, int& value) {
     double number = value;
     read(name, number);
-    // NaN and numbers that do not fit an int are rejected too.
+    // NaN and numbers that do not fit in an int are rejected too.
     if (!(number >= INT_MIN && number <= INT_MAX) || std::trunc(number) != number)
         refuse(name, "a whole number");
     value = static_cast<int>(number);

@@ -15,7 +15,7 @@ namespace mpm::gui {
 
 /// Finds the addresses of `name`: an IP address, "localhost", or a host that the system knows. Calls `then`
 /// with the addresses (none if the name is unknown), immediately or later in the thread of `context`. If
-/// `name` is neither 0.0.0.0 nor ::, leaves out addresses that mean "every address of the machine".
+/// `name` is neither 0.0.0.0 nor ::, leaves out wildcards ("every address of the machine") and multicast.
 void findListenAddresses(const QString& name, QObject* context,
                          std::function<void(const QList<QHostAddress>& found)> then);
 

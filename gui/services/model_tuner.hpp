@@ -26,7 +26,7 @@ struct TuneFound {
     int images = 0;
     std::vector<TunedMethod> unbeaten;  ///< fastest first
     std::optional<TunedMethod> chosen;
-    bool complete = true;  ///< false if the time ended before all images were measured
+    bool complete = true;  ///< false if the time ran out before all images were measured
     QString remark;        ///< why no method was chosen, as a line of plain text
 };
 

@@ -105,7 +105,7 @@ void addAvailability(QJsonObject& json, const QString& program, const QString& s
     json[QStringLiteral("availability_mode")] = QStringLiteral("all");
 }
 
-/// Initialises the library once in a process. No publisher cleans up, because other publishers may need the
+/// Initialises the library once per process. No publisher cleans up, because other publishers may need the
 /// library.
 void initLibrary() {
     static const int once = mosquitto_lib_init();
@@ -336,8 +336,8 @@ void MqttPublisher::announceClasses(const QString& source, std::vector<std::stri
     }
 }
 
-/// Announces two sensors of each followed class for the image and for each region: the number of objects, and
-/// whether there is any object. Removes sensors that no longer apply.
+/// For the image and for each region, announces two sensors for each followed class: the number of objects,
+/// and whether there is any object. Removes sensors that no longer apply.
 void MqttPublisher::announceObjects(const QString& source, const pipeline::Measurement& m,
                                     const std::vector<std::string>& labels) {
     std::map<QString, std::pair<QString, QString>> wanted;  // by id: name, and path of the count

@@ -21,7 +21,7 @@ namespace mpm::gui {
 class MqttPublisher : public Worker {
     Q_OBJECT
 public:
-    /// `profile`: a part of the topics that distinguishes two monitors at the same broker.
+    /// `profile`: a part of the topics that distinguishes two monitors on the same broker.
     MqttPublisher(const MqttSettings& settings, const QString& password, const QString& profile);
     ~MqttPublisher() override;
 

@@ -20,7 +20,7 @@ struct Recording {
 /// Returns the recordings, newest first. If a file's name has no time, the time of its last change is used.
 std::vector<Recording> recordingsIn(const QString& folder);
 
-/// Returns the file of the recording that shows `time` of a source; empty if there is none.
+/// Returns the file of the recording that shows a source at `time`; empty if there is none.
 QString recordingOf(const std::vector<Recording>& recordings, const QString& source, qint64 time);
 
 /// The parts of the text of an alert's event, "RULE: WHAT: VALUE". A rule's name may contain a colon, so

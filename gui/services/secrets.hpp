@@ -24,8 +24,8 @@ public:
     void find(const QString& key,
               std::function<void(std::optional<QString> secret, const QString& problem)> then);
 
-    /// keepAddress() and findAddress() use the key PROFILE/NAME, because two profiles may have sources of the
-    /// same name. If this key does not exist, findAddress() looks for the key NAME, which a user or an
+    /// keepAddress() and findAddress() use the key PROFILE/NAME, because two profiles may have sources with
+    /// the same name. If this key does not exist, findAddress() looks for the key NAME, which a user or an
     /// earlier version may have made.
     void keepAddress(const QString& name, const QString& address,
                      std::function<void(const QString& problem)> then);
@@ -41,7 +41,7 @@ private:
 };
 
 /// Returns the address of a source: for env:NAME, from the environment variable NAME; else `source` itself.
-/// Throws pipeline::SourceError if there is no such variable. For secret:NAME, use Secrets::find().
+/// Throws pipeline::SourceError if there is no such variable. For secret:NAME, use findAddress().
 pipeline::Address addressOf(const QString& source);
 
 /// Returns the environment variables that contain addresses. Child processes must not inherit them.

@@ -31,7 +31,7 @@ public:
     /// Must be called after a source was opened in an attached engine, to apply the source's regions and
     /// masks.
     void sourceOpened(Engine& engine);
-    /// Returns the request with the regions and privacy settings of the engine's source.
+    /// Returns the request with the regions and objects of the engine's source, and the privacy setting.
     Request requestFor(const Engine& engine, Request request) const;
 
     /// Starts a recording for the user. Returns false if the settings forbid keeping images.

@@ -34,7 +34,7 @@ public:
     /// Records from now - kBefore to now + kAfter. Extends a recording around an earlier alert instead, if
     /// one is in progress. Does nothing during a recording by hand.
     void recordAround(const QString& file);
-    /// Drops the images kept so far, for privacy.
+    /// Ends the recording, and drops the images kept so far, for privacy.
     void forget();
 
     static constexpr std::chrono::seconds kBefore{5}, kAfter{10};

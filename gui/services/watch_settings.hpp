@@ -65,20 +65,20 @@ struct WatchSettings {
     /// Returns the name of a source for the user: the name that the user chose, or the address.
     QString titleOf(const QString& source) const;
     /// Returns whether `source` may have this name. An empty name is free. Any other name is free if no other
-    /// source in the settings or in `open` has the same title (ignoring case), the same shown address, or a
+    /// source in the settings or in `open` has this title (ignoring case), this address (as shown), or a
     /// title with the same topicWord().
     bool isNameFree(const QString& name, const QString& source, const QStringList& open = {}) const;
-    /// Returns the classes to follow at a source: the user's choice and the classes in rules.
+    /// Returns the classes to follow for a source: the user's choice and the classes in rules.
     std::vector<std::string> objectsOf(const QString& source) const;
 };
 
-/// Returns the letters and digits of `text` in lower case, with one '_' for each run of other characters. If
-/// `text` is not ASCII, returns distinctWord().
+/// Returns the letters and digits of `text` in lower case, with one '_' for each run of other characters
+/// between them; "source" if there are none. If `text` is not ASCII, returns distinctWord().
 QString topicWord(const QString& text);
 /// Returns the letters and digits, and a hash of the whole text, so that different texts have different
 /// words.
 QString distinctWord(const QString& text);
-/// Returns the topic word of a source's title without accents. If the title has no letters or digits, returns
+/// Returns the topic word of a source's title without accents. If no ASCII letters or digits remain, returns
 /// the topic word of the address.
 QString topicWord(const QString& source, const QString& title);
 

@@ -42,7 +42,7 @@ public:
     explicit Profile(const QString& name);
 
     ProfileState load() const;
-    /// Writes the file if the state has changed since the last call. Never writes a password of a source.
+    /// Writes the file, unless `state` was the last state written. Never writes a password of a source.
     /// Returns false if the file cannot be written; the old file then remains.
     bool save(const ProfileState& state);
 

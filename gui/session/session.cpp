@@ -82,7 +82,7 @@ void Session::setWatch(const WatchSettings& settings) {
     }
 }
 
-/// Moves the passwords of further sources to the keychain, because earlier versions wrote these passwords in
+/// Moves the passwords of further sources to the keychain, because earlier versions wrote these passwords to
 /// the watch file.
 void Session::moveSecrets() {
     if (!m_readOnly.isEmpty()) return;

@@ -1,4 +1,4 @@
-// A run of the monitor, with a window or without: profile, network, services and sources.
+// A run of the monitor, with or without a window: profile, network, services and sources.
 #pragma once
 
 #include <memory>

@@ -38,7 +38,7 @@ public:
     /// Returns whether the settings contain a source that is written as `stored`.
     bool isStored(const QString& stored) const;
     /// Returns the name that the settings must use for `source` if `engine` opens it: for an address with a
-    /// password, an entry of the keychain. After this call, storedName() returns this name.
+    /// password, an entry in the keychain. After this call, storedName() returns this name.
     QString nameForSettings(const Engine& engine, const QString& source);
     /// Must be called after a source has been renamed in the settings.
     void rename(const QString& former, const QString& stored);

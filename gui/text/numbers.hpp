@@ -16,7 +16,7 @@ inline void setNumericLocale() {
     std::setlocale(LC_NUMERIC, "C");
 }
 
-/// Returns a number in the locale's notation, such as "0,5", but without separators of thousands, so that all
+/// Returns a number in the locale's notation, such as "0,5", but without thousands separators, so that all
 /// token counts look alike.
 inline QString readable(double value, int digits) {
     QLocale locale;

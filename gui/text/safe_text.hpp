@@ -12,7 +12,7 @@
 
 namespace mpm::gui {
 
-/// Limit of a name, in bytes.
+/// Maximum length of a name, in bytes.
 constexpr std::size_t kLongestName = 120;
 
 inline QString safeText(std::string_view text, std::size_t limit = 400) {

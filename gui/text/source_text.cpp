@@ -11,7 +11,7 @@ namespace {
 
 using Kind = pipeline::SourceProblem::Kind;
 
-/// Returns the translated sentence; empty for a message of a library.
+/// Returns the translated sentence; empty for a message from a library.
 QString textOf(Kind kind) {
     const std::pair<Kind, QString> texts[] = {
         {Kind::NoSuchSource,

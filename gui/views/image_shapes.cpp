@@ -132,7 +132,7 @@ void ImageView::addCorner(std::size_t shape, std::size_t before, const QPointF& 
     m_changing->chosen = {shape, before};
 }
 
-/// Chooses the next (1) or the previous (-1) corner. After the end of a shape, the adjacent shape follows.
+/// Chooses the next (1) or the previous (-1) corner. At either end of a shape, goes to the adjacent shape.
 void ImageView::stepCorner(int step) {
     Corner& at = m_changing->chosen;
     const Shapes& shapes = m_changing->shapes;

@@ -32,11 +32,11 @@ public:
     /// Draws the outline and name of each region, and the tokens of each region that `readings` contains.
     void setRegions(const std::vector<pipeline::Region>& regions,
                     const std::vector<pipeline::RegionReading>& readings) override;
-    /// Lets the user click the corners of a shape. `then` receives the complete shape; if the user cancels,
-    /// `then` is not called.
+    /// Lets the user click the corners of a shape. `then` receives the shape; if the user cancels, or the
+    /// shape has fewer than three corners, `then` is not called.
     void drawShape(std::function<void(const pipeline::Polygon&)> then);
     bool drawing() const { return static_cast<bool>(m_shapeDone); }
-    /// Lets the user move, add and remove corners of shapes by mouse or keys. `then` receives the changed
+    /// Lets the user move, add and remove corners of shapes with mouse or keyboard. `then` receives the
     /// shapes at the end; if the user cancels, `then` is not called.
     using Shapes = std::vector<pipeline::Region>;
     void changeShapes(const Shapes& shapes, std::function<void(const Shapes&)> then);

@@ -1,4 +1,4 @@
-// A view that compares two runs of a frame: all tokens left of a slider, merged tokens right of the slider.
+// Compares two runs of a frame: all tokens (or another schedule) left of a slider, merging (or reuse) right.
 #pragma once
 
 #include "gui/engine/render_worker.hpp"

@@ -1,4 +1,4 @@
-// The controls above the views: stage and colours of the merge map, opacity, outlines.
+// The controls above the views: stage and colours of the merge map, schedule to compare, opacity, outlines.
 #pragma once
 
 #include <vector>

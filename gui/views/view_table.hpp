@@ -21,7 +21,7 @@ struct ViewEntry {
     enum Flag : unsigned {
         InOverview = 1,        ///< a tile of the overview; otherwise a separate page
         HasStages = 2,         ///< shows merge maps: the control for the stage is visible
-        NeedsComparison = 4,   ///< needs the frame with all tokens too
+        NeedsComparison = 4,   ///< also needs a run of the frame with all tokens
         ComparesSlowly = 8,    ///< one comparison a second is enough
         NeedsNight = 16,       ///< needs the frame with night simulated
         NeedsAllSources = 32,  ///< needs images of every source, not only of the source in front

@@ -11,7 +11,7 @@ constexpr int kGap = 6;
 constexpr int kLeastWidth = 170;  // least width of the images beside a large image
 constexpr double kClearlyMore = 1.1;
 
-/// A grid of equal images: the numbers of columns and rows, and the size of an image.
+/// A grid of equal images: the number of columns and rows, and the size of an image.
 struct Grid {
     int columns = 1, rows = 1;
     QSizeF tile;

@@ -52,7 +52,7 @@ bool drawSvg(const Sheet& sheet, QIODevice& to) {
     svg.setDescription(sheet.below.toHtmlEscaped());
     svg.setSize(sheet.size());
     svg.setViewBox(QRect({0, 0}, sheet.size()));
-    svg.setResolution(sheet.widget.logicalDpiX());  // gives fonts the same points as on the screen
+    svg.setResolution(sheet.widget.logicalDpiX());  // gives fonts the same size as on the screen
     QPainter painter;
     if (!painter.begin(&svg)) return false;
     drawSheet(painter, sheet);

@@ -33,13 +33,13 @@ public:
     void updateRates();
     /// Shows the stored image nearest to a moment.
     void showPast(qint64 time) { showPastOf(m_engine->sourceName(), time); }
-    /// Shows a past image of another source, which may not be open now.
+    /// Shows a past image of any source, even if the source is not open now.
     void showPastOf(const QString& source, qint64 time);
 
 signals:
     void messagePosted(const QString& text, bool trouble = false);
     void pausedChanged(bool paused);
-    /// Emitted with the first measurement of a source or of another model.
+    /// Emitted with the first measurement of a source or of another model, or after a change of schedule.
     void modelMeasured();
 
 private:

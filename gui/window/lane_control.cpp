@@ -183,8 +183,8 @@ void LaneControl::reload() {
         load(quantity, QDateTime::currentMSecsSinceEpoch(), kDays);
 }
 
-/// Loads a day, then the previous day, and so on, so that the recorder can write new readings between two
-/// days. For the last hour, also loads single readings.
+/// Loads one day at a time, the newest day first, so that the recorder can write new readings between two
+/// loads. For the last hour, also loads single readings.
 void LaneControl::load(const Quantity& quantity, qint64 before, int days) {
     using pipeline::Millis;
     const std::string model = m_parts.models->statistics.setup().model;

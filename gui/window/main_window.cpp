@@ -28,7 +28,7 @@ namespace mpm::gui {
 
 namespace {
 
-/// Least time between two comparisons in views with the flag ComparesSlowly.
+/// Shortest time between two comparisons in views with the flag ComparesSlowly.
 constexpr std::chrono::milliseconds kSlowComparison{1'000};
 
 }  // namespace

@@ -46,7 +46,7 @@ public:
     Appearance appearance() const { return m_appearance; }
     void setAppearance(Appearance appearance);
     void setSafePalette(bool safe);
-    /// Sets the least time between two analysed frames.
+    /// Sets the shortest time between two analysed frames.
     void setInterval(int milliseconds);
     /// Pauses a video, and shows the next frame or the previous frame.
     void step(int direction);

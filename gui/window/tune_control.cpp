@@ -13,7 +13,7 @@ namespace mpm::gui {
 
 namespace {
 
-constexpr std::chrono::milliseconds kImagesApart{500};  // least time between two images
+constexpr std::chrono::milliseconds kImagesApart{500};  // shortest time between two images
 constexpr std::chrono::seconds kCollectionTime{60};     // limit for a slow source
 constexpr int kLongestSide = 1920;                      // in pixels; up to sixteen images are in memory
 

@@ -118,7 +118,7 @@ bool takesImages(const Graph& graph) {
     return graph.inputs.size() == 2 && isImage(graph.inputs[0]) && isSizeOfImages(graph.inputs[1]);
 }
 
-// If an input other than the image has a fixed shape, replaces the Shape nodes of this input by constants.
+// If an input other than the image has a fixed shape, replaces the Shape nodes of this input with constants.
 void foldShapes(Graph& graph) {
     for (const Port& port : graph.inputs) {
         const bool fixed = port.hasShape && !isImage(port) &&

@@ -13,7 +13,7 @@ namespace mpm::models {
 /// arguments.
 void fixScalarInputs(Graph& graph, std::vector<std::string>& notes);
 
-/// Replaces the scalar inputs named in `values` by constants: numbers, "true" or "false". Throws
+/// Replaces the scalar inputs named in `values` with constants: numbers, "true" or "false". Throws
 /// cv::Exception (StsOutOfRange) if an input does not exist or does not accept the value.
 void setInputs(Graph& graph, const std::map<std::string, std::string>& values);
 
@@ -33,8 +33,8 @@ bool followsSize(const Graph& graph, const Binding& binding);
 /// nothing if the batch axis cannot be followed from the image to every output.
 std::optional<Graph> withBatch(Graph graph, const Binding& own, const Binding& wanted);
 
-/// Calls understand(). If this call fails only because constants of the graph contain the batch size with
-/// which the model was exported, the Refusal gives this reason.
+/// Calls understand(). If this call fails for a dynamic batch, but succeeds for batch 1, the Refusal's
+/// message asks for `--batch 1`.
 State understandOrExplain(const Graph& graph, const ConvertOptions& options, const Binding& binding,
                           bool chains);
 

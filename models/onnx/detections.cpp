@@ -57,8 +57,8 @@ private:
                 m_results[k].size() == 0)
                 continue;
             // Scores for four classes have the same shape as boxes, so this loop prefers an output with "box"
-            // or "det" in its name. If there is none, takes the first output of this shape: later ones are
-            // proposals.
+            // or "det" in its name. Without such an output, the loop takes the first output of this shape:
+            // later outputs are proposals.
             const auto says = [&](size_t output) { return named(output, "box") || named(output, "det"); };
             if (!m_boxes || (says(k) && !says(*m_boxes))) m_boxes = k;
         }

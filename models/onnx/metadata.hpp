@@ -53,7 +53,7 @@ std::vector<std::string> classesIn(const Metadata& metadata, std::optional<std::
 /// Returns the image size in the metadata `imgsz_h` and `imgsz_w`; empty if absent or not a size.
 cv::Size sizeIn(const Metadata& metadata);
 
-/// Describes the model in `conversion`, whose method and schedule must be set. Call it before finishFused().
+/// Describes the model in `conversion` (method and schedule must be set). Must precede finishFused().
 void summarise(const State& state, Conversion& conversion);
 
 /// Returns the method and schedule for an encoder with this number of blocks. Throws cv::Exception

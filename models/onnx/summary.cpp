@@ -95,7 +95,7 @@ double mergeGflops(const EncoderSpec& encoder, const Conversion& c, const std::v
     return sum / 1e9;
 }
 
-// Returns the GFLOPs for an image of all products in the graph, except products within an MpmEncoder.
+// Returns the GFLOPs of all products in the graph, per image, except products within an MpmEncoder.
 double restGflops(const Graph& graph, const Shapes& shapes, double batch) {
     double sum = 0;
     for (const Node& node : graph.nodes) {
@@ -176,7 +176,7 @@ bool reads(const Graph& graph, int value, int source) {
     return false;
 }
 
-// Finds encoders that are listed as decoders, but do not read the backbone's output, such as a second call of
+// Finds encoders that are listed as decoders, but do not read the backbone's output, such as a second run of
 // the backbone on other crops.
 List<char> besides(const State& state) {
     const List<EncoderSpec>& encoders = state.match.encoders;

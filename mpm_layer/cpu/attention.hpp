@@ -44,9 +44,9 @@ struct PairRow {
 /// Queries, keys and values of the rows of a batch. The index of a row is the number of its key (see Span).
 /// The layout depends on the ValueForm. Floats: the rows of each head follow each other, so that repeated
 /// reads need few cache lines and pages. Quads: the heads of a row are side by side, as the product writes
-/// them. Pairs: each row is a PairRow, because in floats, the rows of an image usually do not fit a level-2
-/// cache. For AMX tiles, rows of pairs are divided into pieces of kPiecePairs pairs: the memory has the first
-/// piece of every row, then the second piece of every row, and so on.
+/// them. Pairs: each row is a PairRow, because in floats, the rows of an image usually do not fit in a
+/// level-2 cache. For AMX tiles, rows of pairs are divided into pieces of kPiecePairs pairs: the memory has
+/// the first piece of every row, then the second piece of every row, and so on.
 class HeadRows {
 public:
     /// Places the rows in `memory`, whose contents are lost.
@@ -60,7 +60,7 @@ public:
             key);
     }
 
-    /// Calls write(to, stride), which must write rows first..first+count-1, each with queries, keys and
+    /// Calls write(to, stride), which must write rows first..first+count, each with queries, keys and
     /// values side by side. `scratch` is temporary memory.
     template <class Write>
     void fill(int first, int count, kernels::Buffer& scratch, const Write& write) {
@@ -106,10 +106,10 @@ private:
 
 /// Memory for the keys and values of a batch in the form that attention reads. Every block reuses it.
 struct AttentionScratch {
-    kernels::Buffer keys;       // quads: [rows][heads * quads of a head's key]
-    kernels::Buffer keyScales;  // scales of quads: [heads][rows]
+    kernels::Buffer keys;       // quads: [keys][heads * quads of a head's key]
+    kernels::Buffer keyScales;  // scales of quads: [heads][keys]
     kernels::Buffer values;  // quads or pairs of tokens: [words][inner]; or pairs as columns: [inner][words]
-    kernels::Buffer valueSteps;  // for quads, members of ValueStep (bias, inverse): [2][heads][rows]
+    kernels::Buffer valueSteps;  // for quads, members of ValueStep (bias, inverse): [2][heads][keys]
 };
 
 class Attention {

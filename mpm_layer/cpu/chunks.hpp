@@ -20,8 +20,8 @@ struct ChunkSize {
 };
 
 /// Returns the size of chunks for products in this precision. The hidden layer of a chunk, with `hidden`
-/// values for each row, should fit a level-2 cache. AMX tiles process 32 rows together. In bf16 with tiles,
-/// chunks are larger: for few rows, loading the weights would take longer than multiplying. Chunks may
+/// values for each row, should fit in a level-2 cache. AMX tiles process 32 rows together. In bf16 with
+/// tiles, chunks are larger: for few rows, loading the weights would take longer than multiplying. Chunks may
 /// shrink to less than `limit` only in f32. In other precisions, smaller chunks were not faster.
 inline ChunkSize chunkSize(Precision precision, int hidden = 1) {
     constexpr int kTileRows = 32;

@@ -39,7 +39,7 @@ class ConvBand {
 public:
     ConvBand(const ConvShape& shape, const ConvLayout& layout, Precision precision, int planes);
 
-    /// Fills the band that begins at output row `top` with planes first..first+planes-1 of a group.
+    /// Fills the band that begins at output row `top` with planes first..first+planes of a group.
     /// `channels` has the group's pixels. If `rectified` is true, negative pixels are read as zero.
     void fill(const float* channels, bool rectified, int top, int first, int planes);
 

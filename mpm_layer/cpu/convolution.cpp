@@ -13,7 +13,7 @@ namespace {
 constexpr int kFewOuts = 4;       // fewer outputs per group of channels would not fill a row group
 constexpr int kCellsOfTile = 16;  // depth of an AMX tile, in cells
 constexpr size_t kTileBytes = size_t{1} << 20, kRowBytes = size_t{1} << 19;
-// The depth of a block, in cells, at which a tile's panels and some rows of weights fit the level-2 cache.
+// The depth of a block, in cells, at which a tile's panels and some rows of weights fit in the level-2 cache.
 constexpr int kBlockCells = 576;
 constexpr size_t kMostPanels = 16;
 constexpr int kRows = 96;  // a multiple of the rows of a row group and of an AMX tile

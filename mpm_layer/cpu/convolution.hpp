@@ -72,7 +72,7 @@ public:
     const WinogradWeights* winograd() const { return m_winograd.get(); }
     const float* source() const { return m_source; }  ///< the constructor's weights if kept, else null
     /// Returns the blocks, whose products are added to the output one after another. A deep convolution has
-    /// several blocks, so that the data of a product fit a cache. Returns none if winograd() is not null.
+    /// several blocks, so that the data of a product fit in a cache. Returns none if winograd() is not null.
     const std::vector<ConvBlock>& blocks() const { return m_blocks; }
 
 private:

@@ -131,7 +131,7 @@ void CpuSession::padHeads(int index) {
     });
 }
 
-// Rows of padding are zero before the product, so their keys and values are the bias of the product.
+// Rows of padding are zero before the product, so the product of each of these rows is only the bias.
 void CpuSession::eachPadding(int index, const std::function<void(int, int, const float*)>& visit) const {
     const Block& block = m_weights->blocks[index];
     ChunkScratch& scratch = ChunkScratch::ofThread();

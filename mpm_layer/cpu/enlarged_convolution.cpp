@@ -11,8 +11,8 @@
 namespace mpm::cpu {
 namespace {
 
-// The largest number of products of a part. The products should fit the level-3 cache. Smaller parts would be
-// slower, because each part reads all pixels again.
+// The largest number of products of a part. The products should fit in the level-3 cache. Smaller parts would
+// be slower, because each part reads all pixels again.
 constexpr size_t kPartProducts = size_t{1} << 22;
 
 // Enlarges the products of an output channel, and sums them.

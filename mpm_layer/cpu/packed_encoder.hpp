@@ -54,8 +54,8 @@ private:
     /// Returns the common precision of layers that read the same rows. Returns f32 instead of int8 if a layer
     /// loses too much accuracy in int8, or if the configuration does not allow int8. `sensitive`: plain int8
     /// in these layers would change the scores of a detector too much. For sensitive layers, the function
-    /// replaces int8 by bf16 if the processor has bf16, or by f32 if the processor has neither bf16 nor int8
-    /// instructions. If the result is still int8, the weights of these layers must have two bytes.
+    /// replaces int8 with bf16 if the processor has bf16, or with f32 if the processor has neither bf16 nor
+    /// int8 instructions. If the result is still int8, the weights of these layers must have two bytes.
     Precision precisionOf(const NamedWeights& weights, const std::vector<std::string>& layers, int depth,
                           bool sensitive);
 

@@ -56,7 +56,7 @@ private:
         const Layout& layout;
         float *keys, *keyScales, *values;
     };
-    // Addresses of the first head. The next head is `headStep` floats further.
+    // Addresses of the first head. The next head is `headStep` floats further on.
     struct KeyAndValue {
         const float *key, *value;
         size_t headStep;

@@ -9,9 +9,9 @@
 namespace mpm::cpu {
 namespace {
 
-// Returns the distance between rows, in floats. The distance is a number of whole cache lines, but not a
-// multiple of eight lines, because such rows would compete for few sets of a cache. The memory of a stream is
-// kept from frame to frame and should be small, so the distance is usually smaller than paddedStride().
+// Returns the distance between rows, in floats. The distance is a whole number of cache lines, but not a
+// multiple of eight lines: rows at such a distance would compete for only a few sets of a cache. A stream's
+// memory is kept from frame to frame and should be small, so the distance is usually below paddedStride().
 size_t strideOf(int width) {
     const int lines = (width + 15) / 16;
     return static_cast<size_t>(lines % 8 == 0 ? lines + 1 : lines) * 16;
@@ -229,8 +229,8 @@ std::vector<float> TokenMemory::keyBias(int index, const float* ofRows) const {
 
 kernels::AttentionHead TokenMemory::head(const Block& block, const Span& span, const HeadQueries& queries,
                                          const float* keyBias) const {
-    // AttentionHead has a single stride. It is that of the queries, and also fits f32 keys and values: with
-    // f32 values, HeadRows and this memory store the rows of a head without gaps.
+    // AttentionHead has a single stride, that of the queries. This stride also suits f32 keys and values: if
+    // values are f32, HeadRows and this memory store the rows of a head without gaps.
     const size_t at =
         queries.head * block.layout.headStep + static_cast<size_t>(span.firstKey) * m_encoder->headSize;
     return {queries.heads.at(HeadPart::Queries, queries.head, queries.first),

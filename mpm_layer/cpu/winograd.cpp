@@ -18,8 +18,8 @@ using kernels::kWinogradProducts;
 using kernels::kWinogradTile;
 
 constexpr int kTiles = 64;           // tiles of a task; a multiple of the columns of a panel
-constexpr int kBlockChannels = 512;  // channels of a block; a task's factors fit the level-3 cache
-constexpr int kSumRows = 96;         // rows of weights; their sums fit the level-2 cache
+constexpr int kBlockChannels = 512;  // channels of a block; a task's factors fit in the level-3 cache
+constexpr int kSumRows = 96;         // rows of weights; their sums fit in the level-2 cache
 constexpr int kLeastRows = 48;       // smallest number of rows of weights of a task
 constexpr int kLanes = 16;           // floats of the widest vector
 // Outputs and intermediate values are at most this many times as large as the sum of the absolute values of
@@ -174,8 +174,8 @@ private:
                                           m_line.data() + run.column, kLineStride);
         }
 
-        // Copies `width` pixels of a line from pixel `left`, with zeros outside of the line and the input
-        // activation.
+        // Copies `width` pixels of a line from pixel `left`, and applies the input activation. Pixels outside
+        // the line become zero.
         void copyRow(const float* line, int left, int width, float* to) const {
             const int begin = line ? std::clamp(-left, 0, width) : width,
                       end = line ? std::clamp(m_shape.x.size - left, begin, width) : width;

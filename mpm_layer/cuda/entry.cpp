@@ -1,4 +1,4 @@
-// The C interface of libmpm_cuda: every function turns exceptions into a status and a text.
+// The C interface of libmpm_cuda: functions turn exceptions into a status and an error text.
 #include "mpm_layer/cuda/interface/entry.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Copies between pageable memory and the device through pinned memory, on the caller's threads.
+// Copies to and from the device. uploadInSlices() and copyOut() use pinned memory and the caller's threads.
 #pragma once
 
 #include <cstddef>

@@ -10,7 +10,7 @@
 namespace mpm::decoder {
 namespace {
 
-// A tile has enough samples to fill vectors, but so few that their corners fit a level-1 cache.
+// A tile has enough samples to fill vectors, but so few that their corners fit in a level-1 cache.
 constexpr int kTileSamples = 256, kMostTileQueries = 64;
 // The number of tiles of a parallel task. Neighbouring queries sample the same part of a level, so a thread
 // computes several neighbouring tiles.
@@ -66,7 +66,7 @@ void Deformable::place(const float* reference, Places& places) const {
     std::fill(allX + used, allX + room, 0.0f);
     std::fill(allY + used, allY + room, 0.0f);
     // Rounds once, so that places far from the corner of the map are as exact as a float allows. A place that
-    // is too large for a float becomes infinity, which is outside any map, with any offset.
+    // is too large for a float becomes infinity, which is outside any map, whatever the offset.
     const auto pixel = [](float share, int size) {
         const double place = static_cast<double>(share) * size - 0.5;
         return std::abs(place) <= std::numeric_limits<float>::max() ? static_cast<float>(place)
@@ -134,9 +134,9 @@ void Deformable::run(const Image& image) const {
     const int tiles = (m_shape.queries - 1) / m_tile + 1;
     Places places;
     place(image.reference, places);
-    // Computes a few heads at a time, because the samples of all heads for neighbouring queries do not fit a
-    // level-2 cache. Packs the values of each head: in the image, the positions of a head are often a power
-    // of two apart, so their values would compete for few sets of the cache.
+    // Computes a few heads at a time, because the samples of all heads for neighbouring queries do not fit in
+    // a level-2 cache. Packs the values of each head: in the image, the positions of a head are often a power
+    // of two apart, so their values would compete for only a few sets of the cache.
     const int heads = m_shape.heads,
               together = static_cast<int>(std::clamp<size_t>(kTogether / m_packed, 1, heads));
     kernels::Buffer memory;

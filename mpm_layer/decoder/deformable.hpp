@@ -13,13 +13,13 @@ namespace mpm::decoder {
 struct DeformableShape {
     int queries = 0, heads = 0, points = 0;
     int headSize = 0;
-    std::vector<cv::Size> levels;  ///< sizes of the levels; levels * points must fit an int
+    std::vector<cv::Size> levels;  ///< sizes of the levels; levels * points must fit in an int
     bool referencePerLevel = false;
 };
 
 class Deformable {
 public:
-    /// Throws if the number of positions of all levels does not fit an int.
+    /// Throws if the number of positions of all levels does not fit in an int.
     explicit Deformable(const DeformableShape& shape);
 
     /// An image: values [positions, heads * headSize], offsets [queries, heads, levels, points, 2],

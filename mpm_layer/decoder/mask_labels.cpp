@@ -11,7 +11,7 @@ namespace mpm::decoder {
 namespace {
 
 // The size of a tile. With this many rows, most rows of the masks are used several times. With so few
-// columns, the masks and scores of the columns fit a level-2 cache.
+// columns, the masks and scores of the columns fit in a level-2 cache.
 constexpr int kTileRows = 64, kTileColumns = 128;
 constexpr int kTileFloats = 1 << 18;
 

@@ -7,7 +7,7 @@
 namespace mpm::decoder {
 
 /// Axis k of the result is axis order[k] of `sizes`. Throws if `order` does not name every axis once, or if
-/// the number of elements does not fit a size_t.
+/// the number of elements does not fit in a size_t.
 class Transpose {
 public:
     Transpose(const std::vector<int>& sizes, const std::vector<int>& order);
@@ -17,7 +17,7 @@ public:
 
 private:
     /// An outer axis, which is last neither in the input nor in the result. `from`, `to`: the number of
-    /// elements from an entry to the next entry, in the input and in the result.
+    /// elements from one entry to the next, in the input and in the result.
     struct Axis {
         size_t extent, from, to;
     };

@@ -11,7 +11,7 @@ namespace {
 using cv::dnn::DictValue;
 using cv::dnn::LayerParams;
 
-// Reads a whole number. Returns false if the value is a text, has a fraction, or is out of range.
+// Reads a whole number. Returns false if the value is a string, has a fraction, or is out of range.
 bool readWhole(const DictValue& value, int index, int lowest, int highest, int& result) {
     if (value.isString()) return false;
     if (value.isReal()) {

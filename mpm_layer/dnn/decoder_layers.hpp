@@ -61,7 +61,7 @@ private:
     const kernels::Activation m_activation;
     Residual m_residual;
     bool m_rectified;       ///< negative values of the input are read as zero
-    bool m_followsEncoder;  ///< runs in the precision of the encoder
+    bool m_followsEncoder;  ///< runs in the precision NetworkPlace::precisionOfHead()
     // Only one of these two members has the weights: m_enlarged if the input is enlarged.
     std::optional<cpu::ConvWeights> m_weights;
     std::optional<cpu::EnlargedConvolution> m_enlarged;

@@ -79,7 +79,7 @@ struct Axis {
 struct Operands {
     const float* a;
     const float* b;
-    std::vector<Axis> axes;  // last axis first; two axes are joined if, in each operand, one step fits both
+    std::vector<Axis> axes;  // last axis first; axes are joined if each operand has a single step for them
 };
 
 std::vector<Axis> axesOf(const Sizes& a, const Sizes& b, const Sizes& shape) {

@@ -1,4 +1,4 @@
-// MpmArithmetic and MpmFunction work element by element, with numpy's broadcasting. MpmTranspose reorders
+// MpmArithmetic and MpmFunction work element by element, with NumPy's broadcasting. MpmTranspose reorders
 // axes. MpmResize resizes images.
 #pragma once
 

@@ -222,7 +222,7 @@ bool EmbedLayer::pack(const cv::Mat& weight, bool constant) {
 template <class Visit>
 void EmbedLayer::eachRowOfPatches(const PatchGrid& grid, int images, const Visit& visit) const {
     if (grid.tokens() == 0) return;
-    constexpr int kPatches = 48;  // so few that patches and results fit a cache
+    constexpr int kPatches = 48;  // so few that patches and results fit in a cache
     const int chunk = std::max(1, kPatches / grid.columns()) * grid.columns();  // fits: a row, or few patches
     const int chunks = (grid.tokens() + chunk - 1) / chunk;
     parallelFor(checkedProduct<int>(images, chunks), [&](int k) {

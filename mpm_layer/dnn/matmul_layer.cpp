@@ -59,7 +59,7 @@ private:
     std::vector<int> m_extentA, m_extentB;
 };
 
-// Multiplies few rows with many columns, such as queries with pixels. The columns are divided among the
+// Multiplies a few rows by many columns, such as queries by pixels. The columns are divided among the
 // threads.
 void multiplyColumns(const float* a, int rows, const float* b, int depth, int columns, Precision precision,
                      float* out) {

@@ -14,8 +14,8 @@ int specialTokens(const cv::dnn::LayerParams& params) {
     return wholeAttribute(params, "special_tokens", 1, 0, kMostSpecialTokens);
 }
 
-// Returns the backend that the C interface or the environment names. MpmMerge and MpmRestore have no handle
-// that could name another backend. Throws if the device is missing.
+// Returns the backend that the C interface or the environment names, else the backend for Auto. MpmMerge and
+// MpmRestore have no handle that could name a backend. Throws if the device is missing.
 std::shared_ptr<const Backend> chosenBackend() {
     Settings settings = processSettings();
     settings.deviceFromEnvironment();

@@ -1,5 +1,5 @@
-// Registers the operators when the shared library is loaded. A program that loads the library by LD_PRELOAD
-// or ctypes may never call registerLayers().
+// Registers the operators when the shared library is loaded. A program that loads the library through
+// LD_PRELOAD or ctypes may never call registerLayers().
 #include <mpm/mpm.hpp>
 
 namespace {

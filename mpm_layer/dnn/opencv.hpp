@@ -127,8 +127,8 @@ protected:
     }
 };
 
-/// Disables OpenCV's Winograd convolutions, because they lose two digits of accuracy. Disabling them costs
-/// little time: in a network with MpmEncoder, MpmConv computes the large convolutions, and OpenCV only small
+/// Disables OpenCV's Winograd convolutions, because they lose two digits of accuracy. The loss of speed is
+/// small: in a network with MpmEncoder, MpmConv computes the large convolutions, and OpenCV only small
 /// ones.
 inline void useExactConvolutions([[maybe_unused]] cv::dnn::Net& net) {
 #ifdef MPM_OPENCV_WINOGRAD
@@ -136,9 +136,9 @@ inline void useExactConvolutions([[maybe_unused]] cv::dnn::Net& net) {
 #endif
 }
 
-/// Sets an input of another shape, so that the engine with dynamic shapes updates all sizes. The caller must
-/// call this function before each input that has the shape of the previous input. Otherwise, if the number of
-/// tokens changes, the engine may keep old sizes and give wrong results (OpenCV 5.0).
+/// Sets an input of another shape, so that the engine with dynamic shapes updates all sizes. If the next
+/// input has the same shape as the previous input, the caller must call this function first. Otherwise, if
+/// the number of tokens changes, the engine may keep old sizes and give wrong results (OpenCV 5.0).
 inline void resetSizes([[maybe_unused]] cv::dnn::Net& net, [[maybe_unused]] const cv::Mat& blob,
                        [[maybe_unused]] const std::string& input) {
 #ifdef MPM_OPENCV_DYNAMIC

@@ -105,8 +105,8 @@ void PortableLayer::checkShapes(const std::vector<Shape>& in) const {
             rejectShape(SizesOf{shapeOf(m)}, "mpm: a constant of " + printable(type, 80));
 }
 
-// Checks shapes again before computing. OpenCV 4.x turns vectors into columns, so the inputs may have other
-// shapes than when the outputs were allocated.
+// Checks shapes again before computing. OpenCV 4.x turns vectors into columns, so the inputs may no longer
+// have the shapes for which the outputs were allocated.
 void PortableLayer::checkMats(const std::vector<cv::Mat>& in, const std::vector<cv::Mat>& out) const {
     const std::vector<Shape> shapes = shapesOf(in);
     checkShapes(shapes);

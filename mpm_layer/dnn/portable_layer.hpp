@@ -28,7 +28,7 @@ public:
 
 protected:
     /// Returns the largest possible shapes of all outputs. Inputs and constants have passed checkShape(), so
-    /// any product of the sizes of a shape fits an int. The caller checks the outputs too.
+    /// any product of the sizes of a shape fits in an int. The caller checks the outputs too.
     virtual std::vector<Shape> outputShapes(const std::vector<Shape>& in) const = 0;
     /// Computes the outputs. If canResize() is true, this function must resize each output. If not, each
     /// output already has the right number of elements. Unconnected outputs at the end are absent. The caller

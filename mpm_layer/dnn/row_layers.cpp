@@ -10,7 +10,7 @@
 namespace mpm::dnn {
 namespace {
 
-// Returns the length of a vector. On OpenCV 4.x a vector may be a column, but its length is the same.
+// Returns the length of a vector. In OpenCV 4.x, a vector may be a column, but its length is the same.
 size_t lengthOf(const Sizes& sizes) {
     return checkedTotal<size_t>(sizes);
 }

@@ -20,8 +20,8 @@ class PackedEncoder {
 public:
     virtual ~PackedEncoder() = default;
     virtual int dim() const = 0;
-    /// With precision i8, returns the layers whose error would be too large in plain int8 (one byte for each
-    /// weight). These layers run in f32, in bf16, or in int8 with two bytes for each weight.
+    /// With precision i8, returns the layers that do not run in plain int8 (one byte for each weight). These
+    /// layers run in f32, in bf16, or in int8 with two bytes for each weight.
     virtual std::vector<std::string> keptInF32() const { return {}; }
 };
 
@@ -63,10 +63,10 @@ struct SessionInput {
     /// packed rows of an image are in the order of the cluster ids.
     std::vector<MergeMap> maps;
     const Reducer* reducer = nullptr;  ///< null if no token merges
-    /// An entry for each block: true if a stage compares the block's keys. Empty if no stage compares keys.
+    /// An entry for each block: true if a stage compares the block's keys. May be empty if all are false.
     std::vector<bool> keepsKeys;
     bool batchIndependent = false;  ///< true: the bits of an image's result do not depend on other images
-    /// If true, `tokens` and the output of emit() are headers of memory on the device. Work that is already
+    /// If true, `tokens` and the output of emit() are headers for memory on the device. Work that is already
     /// queued in `stream` writes the tokens.
     bool onDevice = false;
     void* stream = nullptr;

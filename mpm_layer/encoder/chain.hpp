@@ -12,7 +12,7 @@
 
 namespace mpm {
 
-/// The segments of a chain that OpenCV has created so far. An encoder outside of any chain is a single
+/// Those segments of a chain that OpenCV has created so far. An encoder outside of any chain is a single
 /// segment.
 class Segments {
 public:
@@ -27,7 +27,7 @@ public:
     /// Returns the union of the segments' schedules.
     const std::vector<int>& schedule() const { return m_schedule; }
     const std::string& method() const { return m_methods.front(); }
-    /// Throws if the segments do not cover the chain, overlap, or differ in method or windows.
+    /// Throws if the segments overlap, leave a gap in the chain, or differ in method or windows.
     void check() const;
 
 private:

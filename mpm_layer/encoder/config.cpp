@@ -80,7 +80,7 @@ void checkChain(const EncoderConfig& config) {
     }
 }
 
-// Padding needs this limit, because a small input can have large windows, which take much memory.
+// Padding needs this limit, because a small input can have large windows, which take a lot of memory.
 constexpr int kMostTokensOfPaddedWindow = 16384;
 
 void checkWindows(const EncoderConfig& config) {
@@ -203,7 +203,7 @@ bool ofAllBlocks(const std::string& name) {
     return name == "norm.weight" || name == "norm.bias" || name == "rope.cos" || name == "rope.sin";
 }
 
-// Returns whether the name is a weight of a block ("12.fc1.bias"). Numbers must have no leading zeros.
+// Returns whether the name belongs to a weight of a block ("12.fc1.bias"). Numbers: no leading zeros.
 bool ofOneBlock(const std::string& name, const EncoderConfig& config) {
     const size_t dot = name.find('.');
     const std::string digits = name.substr(0, dot);

@@ -23,7 +23,7 @@ struct EncoderConfig {
     int trailingTokens = 0;  ///< rows after the image tokens; never merged
     int dim = 0;             ///< values of a token; 0: taken from the weights
     std::vector<int> schedule;
-    std::string method = "mpm";  ///< a text for Encoder::setMethod
+    std::string method = "mpm";  ///< a string for Encoder::setMethod
     std::vector<int> taps;       ///< blocks after which tokens are output
     std::vector<int> tapNorm;    ///< for each tap: 1 applies the final norm
     NormRule norm;               ///< norms before attention and MLP
@@ -84,7 +84,7 @@ public:
     /// Returns a vector of `size` floats; empty if the name is absent.
     std::vector<float> vector(const std::string& name, int size) const;
     std::vector<float> requiredVector(const std::string& name, int size) const;
-    /// Returns a matrix. Throws if it is absent or has another shape. `columns` may be 0 for any number.
+    /// Returns a matrix. Throws if the matrix is absent or has another shape. `columns` 0: any number.
     cv::Mat matrix(const std::string& name, int rows, int columns) const;
     /// Returns the weight without a check of its shape; throws if the weight is absent.
     const cv::Mat& raw(const std::string& name) const;

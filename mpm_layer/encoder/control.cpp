@@ -229,7 +229,7 @@ std::string EncoderControl::method() const {
 Settings EncoderControl::effective(const EncoderControl* backbone) const {
     Settings settings = ownOrProcess(backbone);
     settings.fallBackToEnvironment(m_config.merges, read(m_reuseOfFile));
-    // If the schedule is empty, no tokens merge, even with a reducer that ignores the schedule.
+    // If an empty schedule was set, no tokens merge, even with a reducer that ignores the schedule.
     if (settings.schedule && settings.schedule->empty()) settings.method = "none";
     if (!settings.schedule) settings.schedule = scheduleOfFile();
     if (!settings.device) settings.device = Device::Auto;

@@ -68,7 +68,7 @@ public:
     /// Returns false, and does not add the segment, if the segment belongs to another chain.
     bool addSegment(const EncoderConfig& segment);
     int segments() const;
-    /// Throws if segments are missing or overlap.
+    /// Throws if segments are missing, overlap, or differ in method or windows.
     void checkSegments() const;
     void setDim(int dim) { write(m_dim, dim); }
     int dim() const { return read(m_dim); }
@@ -88,7 +88,7 @@ public:
     /// and precision come from the handle of `backbone`, unless `backbone` is null.
     Settings effective(const EncoderControl* backbone = nullptr) const;
     std::vector<int> schedule() const;  ///< the schedule of effective(); reads no other settings
-    std::string method() const;         ///< the method of effective(); reads no other settings
+    std::string method() const;         ///< as in effective(), but does not depend on the schedule
 
     /// Sets the runner of this encoder, so that the handle can start a forward.
     void setRunner(std::weak_ptr<EncoderRunner> runner) { write(m_runner, std::move(runner)); }

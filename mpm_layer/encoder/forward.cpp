@@ -26,7 +26,7 @@ void runBlocks(const EncoderConfig& config, Session& session, std::vector<cv::Ma
     session.finish();
 }
 
-// The stages of a forward. Stages and blocks are numbered over the whole chain, not over a segment.
+// The stages of a forward. Stages and blocks are numbered across the whole chain, not within a segment.
 class Stages {
 public:
     Stages(const Settings& settings, const EncoderConfig& config, bool merging)

@@ -31,9 +31,9 @@ struct LeadFrame {
 struct NetworkLayer {
     std::string name;                     ///< empty if unknown
     unsigned number = 0;                  ///< in the order of creation
-    const void* const* engine = nullptr;  ///< address of a pointer to the network in OpenCV 5's new engine
+    const void* const* engine = nullptr;  ///< OpenCV 5's new engine: address of a pointer to the network
     unsigned allocation = 0;  ///< other engines: number of the network's allocation, from 1; 0: none yet
-    std::weak_ptr<EncoderControl> control;   ///< empty if the layer is no encoder
+    std::weak_ptr<EncoderControl> control;   ///< empty if the layer is not an encoder
     bool merges = false;                     ///< whether this is an encoder of a backbone
     bool leads = false;                      ///< whether this is a backbone's first encoder
     bool selects = false;                    ///< whether this layer selects positions by score
@@ -63,7 +63,7 @@ private:
     bool together(const NetworkLayer& a, const NetworkLayer& b) const;
     bool certain(const NetworkLayer& layer) const;
     void allocate(NetworkLayer& layer);
-    /// Returns the encoder that `layer` follows; null if there is none, or if the network is not certain.
+    /// Returns the encoder that `layer` follows; null if none, or if a decoder's network is not certain.
     NetworkLayer* leaderOf(const NetworkLayer& layer);
 
     mutable std::mutex m_guard;
@@ -94,7 +94,7 @@ public:
     NetworkPlace& operator=(const NetworkPlace&) = delete;
 
     /// Registers the layer as an encoder with this configuration. Returns the control of the encoder's chain,
-    /// or a new control if the encoder begins a chain.
+    /// or a new control if the encoder does not continue a chain.
     std::shared_ptr<EncoderControl> join(const EncoderConfig& config);
 
     void allocate();  ///< must be called when OpenCV allocates the layer
@@ -113,8 +113,8 @@ public:
     /// times as large as others, so a lower precision would change scores and move boxes.
     Precision precisionOfHead() const;
     /// Returns the precision of a linear layer whose rows are positions in an image: f32 if a layer of the
-    /// network selects positions, else the backbone's precision. Replaces int8 by bf16 if the processor has
-    /// bf16, else by f32.
+    /// network selects positions, else the backbone's precision. Replaces int8 with bf16 if the processor has
+    /// bf16, else with f32.
     Precision precisionOfRows() const;
     /// Notes, in the report of the backbone before the layer, whether the layer runs in f32 although the
     /// backbone runs in int8.
@@ -122,7 +122,7 @@ public:
     bool selects() const;  ///< whether a layer of the network selects positions by score
     void select();         ///< notes that this layer selects positions by score
 
-    /// Begins a forward of a leading encoder. `tokens`: the address of its tokens; null without reuse.
+    /// Begins a forward of a leading encoder. `tokens`: address of the input tokens; null without reuse.
     void beginLead(const void* tokens);
     void lead(std::shared_ptr<const LeadFrame> frame);
     /// Returns the number of blocks of all encoders that follow this encoder.

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMostStreams = 64;
 
-// Returns the key biases of an image. All images of the batch may have the same key biases.
+// Returns the key biases of an image. The input has key biases for each image, or once for all images.
 std::vector<float> keyBiasOf(const SessionInput& input, int image) {
     if (input.keyBias.empty()) return {};
     const size_t row = input.tokens.size[1];

@@ -194,7 +194,7 @@ EncoderRunner::Plan EncoderRunner::planLeading(const EncoderForward& forward, co
 }
 
 // Plans a forward for which an earlier encoder has already decided which rows are computed. An image that
-// runs with memory never merges. Throws if its map merges tokens: the map is from outside the chain.
+// runs with memory never merges. Throws if the image's map merges tokens: such a map is not from the chain.
 EncoderRunner::Plan EncoderRunner::planFollowing(const EncoderForward& forward) {
     const SessionInput& input = forward.input;
     const std::shared_ptr<const LeadFrame> frame = m_place ? m_place->follow(m_config.blocks) : nullptr;

@@ -13,7 +13,7 @@ namespace mpm {
 /// the grid, a window may be incomplete: places without a token are padding.
 class Windows {
 public:
-    /// `tokens` must fill the grid: see checkTokens().
+    /// With windows, `tokens` must fill the grid: see checkTokens() in runner.cpp.
     Windows(const EncoderConfig& config, int tokens);
 
     int count() const { return static_cast<int>(m_first.size()) - 1; }

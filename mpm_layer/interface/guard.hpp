@@ -36,10 +36,10 @@ int guarded(const Body& body) {
     return guarded(body, -1);
 }
 
-/// Returns the sizes of `array`. Throws if they are invalid; the message contains `name`.
+/// Returns the sizes of `array`. Throws if the sizes are invalid; the message contains `name`.
 std::vector<int> sizesOf(const mpm_array* array, const char* name);
 
-/// Returns `array` as a matrix, without a copy. Throws if the data are null or of an unknown type.
+/// Returns `array` as a matrix, without a copy. Throws if the sizes, the type or the data are invalid.
 cv::Mat matrixOf(const mpm_array* array, const char* name);
 
 std::vector<cv::Mat> matricesOf(const mpm_array* arrays, int count, const char* name);

@@ -36,7 +36,7 @@ int copyOut(const cv::Mat& map, int* to, int capacity) {
     return map.empty() ? 0 : copyOut(map.ptr<int>(), map.total(), to, capacity);
 }
 
-// Sets a setting of the process; a null text removes the setting.
+// Sets a setting of the process; if `text` is null, removes the setting.
 template <class Value, class Parse>
 int set(std::optional<Value> mpm::Settings::*setting, const char* text, const Parse& parse) {
     return guarded([&] {

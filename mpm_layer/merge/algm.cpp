@@ -140,7 +140,7 @@ private:
         return maps;
     }
 
-    /// Returns the cosines of sources that have a match. A source with a NaN has no match.
+    /// Returns the cosines of sources that have a match. A source that is not finite has no match.
     static std::vector<double> cosinesOf(const Matching& matching) {
         std::vector<double> cosines;
         for (size_t i = 0; i < matching.similarity.size(); ++i)

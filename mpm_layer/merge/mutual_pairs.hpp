@@ -1,4 +1,4 @@
-// Mutual Pair Merging: two tokens merge if each is the most similar token of the other.
+// Mutual Pair Merging: two tokens merge if each is the other's most similar token.
 #pragma once
 
 #include <vector>

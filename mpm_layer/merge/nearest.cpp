@@ -158,7 +158,7 @@ std::vector<int> nearestOfFew(const RowsView& image) {
     const kernels::Buffer panels = packColumns(rows.rows(), rows.stride(), count, width);
     kernels::Leads leads(count);
     kernels::leadsAmong(rows.rows(), rows.stride(), {panels.data(), count, width}, leads);
-    // A bound of the error of a product: each addition and multiplication rounds, and the lengths of both
+    // A bound on the error of a product: each addition and multiplication rounds, and the lengths of both
     // rows differ from 1 by at most (width + 16) roundings.
     const float error = static_cast<float>(2.02 * width + 2.1 * (width + 16)) * 0x1p-24f;
     std::vector<double> lengths;

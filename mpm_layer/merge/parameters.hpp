@@ -29,7 +29,7 @@ struct Parameter {
     std::string values() const;    ///< the allowed values as text: "0..100000" or "plain, weighted"
 
     std::string key;
-    double value = 0, lowest = 0, highest = 0;  ///< the default and its range; unused if there are words
+    double value = 0, lowest = 0, highest = 0;  ///< the default and its range; unused for words and amounts
     bool whole = false;
     std::vector<std::string> words;
     bool isAmount = false;

@@ -48,7 +48,7 @@ private:
     int m_seed;
 };
 
-// The first stage pools squares of the image's grid; later stages have no grid and merge nothing.
+// The first stage pools squares of the grid. Later stages merge nothing: their rows no longer form the grid.
 class GridPooling : public Reducer {
 public:
     explicit GridPooling(int size) : m_size(size) {}

@@ -22,7 +22,7 @@ enum class Metric {
               ///< computes keys. The same as `Keys` if no attention has run
 };
 
-/// An image at one stage. Rows are image tokens only, in their current order.
+/// An image, or a window of an image, at one stage. Rows are image tokens only, in their current order.
 struct StageContext {
     RowsView tokens;
     RowsView metric;                     ///< the rows that Reducer::metric() names
@@ -39,7 +39,7 @@ class Reducer {
 public:
     virtual ~Reducer() = default;
 
-    /// Returns a map for each image of the batch.
+    /// Returns a map for each element of `batch`.
     virtual std::vector<MergeMap> reduce(const std::vector<StageContext>& batch) const = 0;
 
     virtual Moment moment() const { return Moment::BeforeBlock; }
@@ -51,12 +51,12 @@ public:
     /// Returns whether attention adds the logarithm of a key's size (number of tokens) to the key's logits.
     virtual bool biasesBySize() const { return false; }
     /// If the reducer uses the schedule, returns no blocks. If the reducer ignores the schedule, returns the
-    /// blocks before which the reducer merges.
+    /// blocks at which the reducer merges.
     virtual std::vector<int> ownSchedule(int /*blocks*/) const { return {}; }
 };
 
-/// Makes the reducer of a method: "mpm", or another reducer with its parameters, "NAME:KEY=VALUE,...". Throws
-/// on an unknown name or parameter.
+/// Makes the reducer of a method: a name, such as "mpm", or a name with parameters, "NAME:KEY=VALUE,...".
+/// Throws on an unknown name or parameter.
 std::shared_ptr<const Reducer> makeReducer(const std::string& method);
 
 }  // namespace mpm

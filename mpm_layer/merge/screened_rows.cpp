@@ -159,7 +159,7 @@ constexpr float kScale = 1.41429988f;  // sqrt(2 (1 + 2 kTilt))
 }  // namespace
 
 /// Unit rows (of length 1) from the whole image, one row from each of kSampledRows parts. The row's index
-/// within the part varies, because the rows would otherwise come from few columns of a grid.
+/// within the part varies, because the rows would otherwise come from only a few columns of a grid.
 struct Basis::Sample {
     Sample(const RowsView& rows, size_t stride) : stride(stride), data(kSampledRows * stride) {
         for (int n = 0; n < std::min(kSampledRows, rows.count); ++n) {

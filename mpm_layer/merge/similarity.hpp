@@ -17,7 +17,7 @@ public:
 
     int count() const { return static_cast<int>(m_original.size()); }
     int width() const { return m_width; }
-    /// Returns the index in the view of the i-th kept row.
+    /// Returns the index, in the view, of the i-th kept row.
     int original(int i) const { return m_original[i]; }
     const float* rows() const { return m_rows.data(); }
     const float* row(int i) const { return m_rows.data() + i * m_stride; }
@@ -35,7 +35,7 @@ private:
 kernels::Buffer packColumns(const float* rows, size_t stride, int count, int width);
 
 /// Returns the number of rows of a parallel task. A task has enough rows to read each panel from the cache
-/// several times, and so few rows that all threads get work.
+/// several times, but few enough that all threads get work.
 int similarityChunk();
 
 }  // namespace mpm

@@ -41,7 +41,7 @@ public:
     bool next() {
         if (position() >= m_end) return false;
         const std::uint64_t key = varint();
-        // Field numbers begin with 1, so this check rejects a huge file of zeros at the first byte.
+        // Field numbers begin at 1, so this check rejects a huge file of zeros at the first byte.
         if (key >> 3 == 0 || key >> 3 > kLastField) fail();
         m_field = static_cast<int>(key >> 3);
         switch (key & 7) {

@@ -60,7 +60,7 @@ private:
     double m_scale;
 };
 
-/// Returns the approximate width of a text. `size`: the font size.
+/// Returns the approximate width of `text`. `size`: the font size.
 double textWidth(const std::string& text, double size);
 
 }  // namespace mpm::pipeline

@@ -87,8 +87,8 @@ std::vector<cv::Point2d> curve(const std::vector<TimelinePoint>& points, size_t 
     return values;
 }
 
-/// The key above the plot, drawn from right to left. Left of each name is a line or rectangle in the colour
-/// of the curve or band.
+/// The key above the plot, drawn from right to left. To the left of each name is a line or rectangle in the
+/// colour of the curve or band.
 class Key {
 public:
     Key(cv::Mat& image, cv::Point rightEnd) : m_image(image), m_at(rightEnd) {}

@@ -27,7 +27,7 @@ Classes readClasses(const std::string& path, bool colours = true);
 /// Reads the classes from the text of a file. `path`: the name of the file in error messages.
 Classes classesFrom(const std::string& text, const std::string& path, bool colours = true);
 
-/// Returns the classes of camvid, ade20k, cityscapes or pascal-context; nothing for another name. Also
+/// Returns the classes of camvid, ade20k, cityscapes or pascal-context; nothing for any other name. Also
 /// accepts underscores ("pascal_context"). Pascal Context gets the first colours of ADE20K. `count`: the
 /// model's number of classes; 59 gives Pascal Context without the background.
 std::optional<Classes> builtInClasses(std::string dataset, int count = 0);

@@ -31,9 +31,9 @@ struct CocoTruth {
 CocoTruth readCocoTruth(const std::string& path, bool masks);
 
 /// Reads a file of detections: a list of image_id, category_id, score and bbox or segmentation. Ignores
-/// detections of images that are not in `truth`, and sets `leftOut` to their number. As in COCO's code, if
-/// the first entry of the file has a box, the area of each detection is the area of its box; if not, the area
-/// of its mask. Throws a cv::Exception that names the file, the entry and the fault.
+/// detections of images that are not in `truth`, and counts these detections in `leftOut`. As in COCO's code,
+/// the area of a detection is the area of its box if the first entry of the file has a box or the detection
+/// has no mask; else, of its mask. Throws a cv::Exception that names the file, the entry and the fault.
 std::vector<CocoObject> readCocoResults(const std::string& path, const CocoTruth& truth, bool masks,
                                         size_t& leftOut);
 

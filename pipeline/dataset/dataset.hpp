@@ -32,7 +32,7 @@ public:
 
     /// Reads a sample. Throws cv::Exception if a file is damaged, sizes differ or an id has no class.
     Sample at(size_t index) const;
-    /// Reads the labels without the image, and does not compare the sizes of both.
+    /// Reads only the labels, so does not check that the image has the same size.
     cv::Mat labelsAt(size_t index) const;
 
 private:

@@ -14,15 +14,15 @@ enum class Phase { Day, Night };
 /// to the level of a dull day.
 double luminance(const cv::Mat& image);
 
-/// Returns the colourfulness of an image, from 0 (grey) to 1: the 90 % quantile, over all pixels, of the
-/// largest channel minus the smallest channel. A camera that switches to infrared sends grey images.
+/// Returns the colourfulness of an image, from 0 (grey) to 1: the 90 % quantile, over a grid of pixels, of
+/// the largest channel minus the smallest channel. A camera that switches to infrared sends grey images.
 double saturation(const cv::Mat& image);
 
 struct DayNightRule {
     enum class By { Luminance, Schedule, Sun, Hand, Infrared } by = By::Luminance;
 
-    /// For By::Luminance: night begins below `dark`, day begins above `bright`. The luminance must stay there
-    /// for `hold`, so that a passing lorry or a lamp does not change the phase.
+    /// For By::Luminance: night begins below `dark`, day begins above `bright`. The luminance must stay
+    /// beyond the threshold for `hold`, so that a passing lorry or a lamp does not change the phase.
     double dark = 0.185;
     double bright = 0.215;
     std::chrono::seconds hold{5};

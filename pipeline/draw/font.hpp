@@ -11,7 +11,7 @@ namespace mpm::pipeline {
 /// A font from a file. Several threads may use a font at the same time.
 class Font {
 public:
-    /// Returns the font in the file $MPM_FONT, or a sans-serif font of the system; null if there is none.
+    /// Returns the font that $MPM_FONT names, or a sans-serif font of the system; null if there is none.
     static const Font* sans(bool bold);
 
     /// Opens a font. Returns null if the file is not a scalable font.

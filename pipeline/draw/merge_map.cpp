@@ -60,7 +60,7 @@ cv::Scalar lineColour(const cv::Vec3b& a, const cv::Vec3b& b) {
     return {mix(2), mix(1), mix(0)};
 }
 
-/// Draws lines between clusters. `all`: whether to draw lines also between clusters of a single patch each.
+/// Draws lines between clusters. `all`: whether to also draw lines between clusters of a single patch each.
 void drawOutlines(cv::Mat& image, const int* map, const std::vector<int>& sizes, cv::Size grid,
                   const Palette& colours, bool all) {
     const int width = std::max(1, image.cols / grid.width / 24);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned char kMark = 0xff, kEndMark = 0xd9, kScanMark = 0xda;
 
-/// Returns whether a marker has no length field, such as a restart, or the zero that follows 0xff in a scan.
+/// Returns whether a marker has no length field. Examples: a restart, and the zero after 0xff in a scan.
 bool standsAlone(unsigned char kind) {
     return kind == 0 || kind == 1 || kind == kMark || (kind >= 0xd0 && kind <= 0xd8);
 }

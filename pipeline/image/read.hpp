@@ -11,14 +11,14 @@
 
 namespace mpm::pipeline {
 
-/// The default memory limit. Allows 100 million pixels in any format, and 350 million in most formats.
+/// The default memory limit. Allows 150 million pixels (350 million in a PNG) if images are read as BGR.
 inline constexpr std::int64_t kDefaultImageBytes = std::int64_t{2} << 30;
 
 /// Sets the memory limit for each image or frame in this process; 0: the default. Used for --max-memory.
 void setMaxImageBytes(std::int64_t bytes);
 std::int64_t maxImageBytes();
 
-/// Thrown if an image cannot be read. The message has the reason, but not the name of the file.
+/// Thrown if an image cannot be read. The message gives the reason, but not the name of the file.
 class ImageError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;

@@ -41,7 +41,7 @@ struct BenchRow {
     ReuseCounts reuse;
     std::vector<double> agreement;    ///< share of pixels with the same label as without merging, by frame
     std::vector<double> padded;       ///< ms per image with padding, by round; only if token counts differ
-    std::vector<double> paddedShare;  ///< number of rows with padding / without; for the same rounds
+    std::vector<double> paddedShare;  ///< rows with padding / rows without padding, by round as in `padded`
 
     double ms(double share) const { return quantile(forwards, share); }
     double meanMs() const { return mean(forwards); }

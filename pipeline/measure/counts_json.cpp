@@ -177,8 +177,8 @@ std::string lineOf(const Json& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-/// Entries of the head that describe the machine or the shard. Shards of an evaluation may differ in these
-/// entries.
+/// Entries of the head that describe the machine, the path of the model or the shard. Shards of an evaluation
+/// may differ in these entries.
 static const std::set<std::string> kOfTheMachine = {"cpu", "cpu_features", "threads", "model", "shard"};
 
 std::string difference(const Json& one, const Json& other, bool shardToo) {

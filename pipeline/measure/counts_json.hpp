@@ -45,7 +45,8 @@ struct FieldReader {
 std::string lineOf(const Json& json);
 
 /// Returns the key of the first entry that differs between two heads; empty if both heads belong to the same
-/// evaluation. Does not compare entries about the machine. `shardToo`: whether to compare the entry "shard".
+/// evaluation. Ignores entries about the machine and the path of the model. `shardToo`: whether to compare
+/// the entry "shard".
 std::string difference(const Json& one, const Json& other, bool shardToo);
 
 void to_json(Json& json, const Shard& shard);

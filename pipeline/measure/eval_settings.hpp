@@ -24,7 +24,7 @@ struct EvalRequest {
     std::vector<Precision> precisions{Precision::F32};
     std::vector<int> batches{1};
     std::vector<street::NightParameters> nights;
-    bool paired = false;  ///< whether to measure also by day, if there are nights
+    bool paired = false;  ///< whether to also measure by day, if there are nights
     int limit = 0;        ///< largest number of images; 0: all
     std::optional<Shard> shard;
     std::string countsFile;  ///< written during the run, and continued if it exists; empty: none

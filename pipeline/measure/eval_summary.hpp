@@ -21,7 +21,7 @@ struct EvalRow {
     Confusion whole;
     ObjectCounts objects;
     std::vector<DistanceCounts> joins;
-    std::vector<double> tokens;  ///< mean number that each block computes, over windows
+    std::vector<double> tokens;  ///< mean number of tokens that each block computes, over windows
     std::vector<double> operations, entering, kept, imageMiou, imageAacc;  ///< per image
     std::vector<double> groupImages, groupMs;                              ///< per group
     double ms = 0, encoderMs = 0, mergeMs = 0, restoreMs = 0;              ///< per image, medians over groups
@@ -54,7 +54,7 @@ struct EvalSummary {
 struct DayNightPair {
     const EvalRow* day;
     const EvalRow* night;
-    double change = 0;  ///< mean relative change of the number of merged tokens; NaN if none merge
+    double change = 0;  ///< mean relative change of the number of merged tokens; NaN if none merge by day
     double standardError = 0;
 };
 std::vector<DayNightPair> pairsOf(const EvalSummary& summary);

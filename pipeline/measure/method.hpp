@@ -21,7 +21,7 @@ struct Method {
     std::string name;  ///< "none", "reuse", "cts", or an argument of Encoder::setMethod, such as "tome:r=13"
     std::optional<std::vector<int>>
         blocks;        ///< {2, 5} for "mpm:2+5"; absent: the method's usual blocks or the model's schedule
-    std::string text;  ///< what the user wrote: "mpm:2+5"; in() replaces "mpm", for example by "gentle"
+    std::string text;  ///< what the user wrote: "mpm:2+5"; in() replaces "mpm", for example with "gentle"
 
     /// Returns whether the method is reuse with the model's reducer: "reuse" or "reuse:refresh=60".
     bool reuses() const { return shortName() == "reuse"; }

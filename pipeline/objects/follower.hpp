@@ -34,7 +34,7 @@ public:
         double seconds = 0;  ///< time on the wall clock, which may be set
         double steady = 0;   ///< time on a clock that is never set
         cv::Size size;
-        const std::vector<Polygon>* masks = nullptr;  ///< boxes with their middle in a mask are ignored
+        const std::vector<Polygon>* masks = nullptr;  ///< boxes whose middle is in a mask are ignored
     };
 
     /// Returns the objects of a frame; null if nothing is followed. Returns the previous objects again if

@@ -14,13 +14,13 @@ namespace {
 
 constexpr size_t kLongestPath = 256;
 constexpr size_t kLargestGroup = 150;  // larger groups are matched greedily, largest overlap first
-constexpr double kLongestStep = 2;     // limit of the seconds that a pause adds to Track::unwatched
+constexpr double kLongestStep = 2;     // limit on the seconds that a pause adds to Track::unwatched
 constexpr double kFewFrames = 3;       // an object that Stays survives this many frames without a box
 constexpr double kPause = 10;          // the time between two frames is a pause if it exceeds kPause * m_step
 constexpr double kLongestWay = 3;      // seconds for which an object without a box is assumed to move on
 constexpr double kStepHalves = .2;  // half-life, in seconds, of the weight of earlier movement in Track::step
 constexpr double kShortGap = 1.2;   // seconds without a box during which likeness() also uses the last place
-constexpr int kKnownWay = 3;        // boxes after which likeness() uses mainly the expected place
+constexpr int kKnownWay = 3;        // number of boxes after which likeness() mainly uses the expected place
 
 cv::Point2f middleOf(const cv::Rect2f& box) {
     return {box.x + box.width / 2, box.y + box.height / 2};

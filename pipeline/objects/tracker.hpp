@@ -13,8 +13,8 @@
 
 namespace mpm::pipeline {
 
-/// Arrived: first seen less than a second ago. Stays: the middle of the box does not move. Moves: the middle
-/// moves. Left: not seen for so long that the tracker returns the object for the last time.
+/// Arrived: first seen a moment ago. Stays: the middle of the box hardly moves. Moves: the middle moves.
+/// Left: not seen for so long that the tracker returns the object for the last time. See TrackRules.
 enum class ObjectState { Arrived, Moves, Stays, Left };
 
 const char* stateName(ObjectState state);
@@ -26,11 +26,11 @@ struct TrackRules {
     double lowOverlap = .5;     ///< like `overlap`, for boxes with scores below `high`
     int confirm = 2;            ///< an object is reported after this many boxes; in the first frame, after 1
     double arrivedSeconds = 1;  ///< an object is Arrived for this time
-    double stillSeconds = 2;    ///< an object Stays if it moves less than a fourth of its size in this time
+    double stillSeconds = 2;    ///< an object Stays if it moves less than a quarter of its size in this time
     double keepSeconds = 6;     ///< how long a moving object is kept without a box; less if it is new
     double keepStillSeconds = 120;  ///< like keepSeconds, for an object that Stays; pauses do not count
     double regionSeconds = 1;       ///< after this time outside a region, an object has left the region
-    int most = 1000;  ///< limit of boxes in a frame (the best are kept); for objects, twice as high
+    int most = 1000;  ///< limit on boxes in a frame (the best are kept); for objects, twice as high
 };
 
 struct TrackedObject : ObjectPresence {

@@ -44,7 +44,7 @@ class FlopsCounter {
 public:
     explicit FlopsCounter(ModelCost cost) : m_cost(std::move(cost)) {}
 
-    /// Returns the operations of an image; NaN if the report has another number of blocks than the cost.
+    /// Returns the operations of an image; NaN if report and cost have different numbers of blocks.
     /// `method`: an argument of Encoder::setMethod().
     double image(const mpm::ImageReport& report, const std::string& method = "mpm") const;
 

@@ -14,7 +14,7 @@ namespace mpm::pipeline {
 class LayerParts {
 public:
     /// @param net must have run, because an engine may change layers at the first forward
-    /// @param output the layer at which forwards end; empty: at the last layer
+    /// @param output the layer at which forwards end; empty: the last layer
     LayerParts(cv::dnn::Net& net, const std::string& output);
 
     /// Returns the parts that have layers, in the order of their first layers; nothing if the engine does not

@@ -34,7 +34,7 @@ std::string defaultModel() {
     return {};
 }
 
-/// Returns the folders that may contain share/mpm for the program or library that has this code. A program is
+/// Returns the folders that may contain share/mpm for the program or library with this code. A program is
 /// in a subfolder of the prefix (such as /usr). The GStreamer plugin is in a subfolder of the build folder.
 /// The Python package's library is two levels below the prefix or build folder; in a pip package, the library
 /// is next to the folder share. An installed library is at any depth below the prefix's lib.

@@ -139,7 +139,7 @@ static bool areQueries(const std::vector<cv::Mat>& outputs) {
     return false;
 }
 
-// Runs the network. If there are several outputs, the first call of run() chooses the output that all calls
+// Runs the network. If there are several outputs, the first call to run() chooses the output that all calls
 // return: the output with labels, or the last output if no output has labels. If useFeatures() found features
 // only in the encoder's tokens, returns these tokens instead.
 cv::Mat Network::run() {

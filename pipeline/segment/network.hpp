@@ -64,7 +64,7 @@ public:
     /// Returns null if the model shares no tokens.
     mpm::Sharing* sharing() { return m_sharing ? &*m_sharing : nullptr; }
     bool shares() const { return m_sharing.has_value(); }
-    /// Returns how many superpatches (squares of four patches) become one token each, by the model file.
+    /// Returns the model file's number of superpatches (squares of four patches) that become one token each.
     int sharedOfFile() const { return m_sharedOfFile; }
     const mpm::ModelInfo& info() const { return m_info; }
     /// Returns the settings of reuse from the file's metadata `mpm.reuse`, or the defaults.

@@ -26,7 +26,7 @@ enum class Scores { None, Coarse, All };
 struct DetectionChoice {
     float threshold = 0.5F;  ///< only objects with larger scores are chosen
     double nms = 1;          ///< if the IoU of two objects of a class is larger, only the better one is kept
-    int most = std::numeric_limits<int>::max();  ///< limit of objects in an image; the best are kept
+    int most = std::numeric_limits<int>::max();  ///< limit on objects in an image; the best are kept
 };
 
 struct Segmentation {
@@ -88,7 +88,7 @@ cv::Size tokenGrid(int tokens, cv::Size input);
 
 struct Labels {
     cv::Mat ids;     ///< CV_8U for up to 256 classes, else CV_16U
-    cv::Mat scores;  ///< CV_32F, probability of the label; a fourth as wide and high if Coarse; empty if None
+    cv::Mat scores;  ///< CV_32F, probabilities of labels; a quarter as wide and high if Coarse; empty if None
 };
 
 /// Stretches logits (CV_32F, 1xCxhxw or Cxhxw) to `size` (bilinear, half-pixel centres), and returns the

@@ -12,8 +12,8 @@ namespace {
 constexpr size_t kShortestSecret = 3;  // shorter text occurs in many words
 constexpr size_t kLongWord = 8;
 
-/// Replaces `piece` by `with`. Does not replace a short piece inside a longer word: if the password is "the",
-/// "other" should remain.
+/// Writes `with` in place of `piece`. Does not replace a short piece inside a longer word: if the password is
+/// "the", "other" should remain.
 void replaceAll(std::string& text, const std::string& piece, const std::string& with) {
     if (piece.size() < kShortestSecret) return;
     const bool word = piece.size() < kLongWord && std::all_of(piece.begin(), piece.end(), isLetterOrDigit);

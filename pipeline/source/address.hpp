@@ -7,7 +7,7 @@
 
 namespace mpm::pipeline {
 
-/// Text converts to an Address implicitly. An Address gives text only by shown() and reveal().
+/// Text converts to an Address implicitly. An Address gives text only through shown() and reveal().
 class Address {
 public:
     Address() = default;
@@ -32,8 +32,8 @@ public:
 
     bool isNamed() const { return m_named; }
 
-    /// Removes secrets from a library's message about this source. Replaces the address by shown(), replaces
-    /// each piece that shown() omits by "...", and then calls redacted().
+    /// Removes secrets from a library's message about this source. Replaces the address with shown() and
+    /// each piece that shown() omits with "...", and then calls redacted().
     std::string redact(std::string message) const;
 
     bool operator==(const Address& other) const { return m_text == other.m_text && m_shown == other.m_shown; }

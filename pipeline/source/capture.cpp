@@ -20,7 +20,7 @@ namespace {
 constexpr std::int64_t kMostPacketBytes = 512 << 20;  // enough for 100 million pixels, compressed or decoded
 constexpr std::int64_t kBytesOfPixel = 8;  // in the decoded frame, the BGR frame and a copy, together
 
-/// Limits each allocation of FFmpeg, because a server may announce gigabytes, and OpenCV has no such limit.
+/// Limits each allocation by FFmpeg, because a server may announce gigabytes, and OpenCV has no such limit.
 /// Does nothing if OpenCV has no FFmpeg.
 void limitFfmpeg() {
     using Limit = void (*)(std::size_t);
@@ -36,7 +36,7 @@ cv::Mat toBgr(const cv::Mat& image) {
     return bgr;
 }
 
-/// Returns the four letters of a codec ("h264"), or an empty text if any of them is not printable.
+/// Returns the four letters of a codec ("h264"), or an empty string if any of them is not printable.
 std::string lettersOf(double fourcc) {
     if (!(fourcc > 0 && fourcc < 4294967296.0)) return {};
     const auto code = static_cast<std::uint32_t>(fourcc);

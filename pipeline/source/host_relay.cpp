@@ -20,7 +20,7 @@ namespace mpm::pipeline {
 namespace {
 
 constexpr int kSlice = 100;                       // milliseconds between checks of m_stop
-constexpr int kSlices = 100;                      // limit of slices for a connection or a request
+constexpr int kSlices = 100;                      // limit on slices for a connection or a request
 constexpr std::size_t kLargestRequest = 1 << 16;  // bytes
 
 using Authority = HostRelay::Authority;
@@ -204,7 +204,7 @@ void HostRelay::passRequests(int client, int server, std::string heads, bool toP
 }
 
 /// Waits for bytes. Sends bytes of the server to the client, and appends bytes of the client to `requests`.
-/// Returns false if the client or the server has closed the connection.
+/// Returns false if the client or the server has closed the connection, or if the relay stops.
 bool HostRelay::passBytes(int client, int server, std::string& requests) const {
     pollfd sides[] = {{client, POLLIN, 0}, {server, POLLIN, 0}};
     while (poll(sides, 2, kSlice) <= 0)

@@ -52,7 +52,7 @@ private:
     std::atomic<bool> m_stop{false}, m_refused{false};
     int m_port = 0;
     Descriptor m_listener;
-    std::list<Connection> m_connections;  // only the accepting thread uses this list until the thread ends
+    std::list<Connection> m_connections;  // only m_thread uses this list until m_thread ends
     std::thread m_thread;
 };
 

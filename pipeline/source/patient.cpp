@@ -11,7 +11,7 @@ namespace mpm::pipeline {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds kLook{100};            // time between calls of GiveUp
+constexpr std::chrono::milliseconds kLook{100};            // time between calls to GiveUp
 constexpr std::chrono::milliseconds kReadPatience{1'000};  // longest wait for a read after giving up
 
 std::atomic<bool> g_leftBehind{false};

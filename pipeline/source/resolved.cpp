@@ -1,4 +1,4 @@
-// Replaces the addresses env:NAME and secret:NAME with the address that is stored under the name.
+// Replaces an address env:NAME or secret:NAME with the address that is stored under the name.
 #include <algorithm>
 #include <cstdlib>
 
@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kEnvironment = "env:";
 constexpr const char* kKeychain = "secret:";
 
-/// Returns the text after `prefix`, or an empty text if `text` does not begin with `prefix`.
+/// Returns the text after `prefix`, or an empty string if `text` does not begin with `prefix`.
 std::string nameAfter(const std::string& text, const std::string& prefix) {
     return text.compare(0, prefix.size(), prefix) == 0 ? text.substr(prefix.size()) : std::string();
 }

@@ -37,7 +37,7 @@ public:
     virtual double rate() const { return 0; }           ///< frames per second, if known after open()
     /// Returns the four letters of the codec; empty if unknown after open().
     virtual std::string codec() const { return {}; }
-    /// Makes the next call of next() return the frame with the given number. Returns false if the source
+    /// Makes the next call to next() return the frame with the given number. Returns false if the source
     /// cannot seek.
     virtual bool seek(std::int64_t) { return false; }
 };

@@ -70,7 +70,7 @@ bool isPlaylist(const std::string& head) {
     return isText(head) || contains(head, "<MPD") || contains(head, "<CompositionPlaylist");
 }
 
-/// Formats that name other files or hosts, listen to the network, or run scripts.
+/// Formats that name other files or hosts, listen on the network, or run scripts.
 const std::set<std::string> kRejectedFormats = {
     "alias_pix", "applehttp", "avisynth", "brender_pix", "concat", "dash",        "hls",
     "image2",    "imf",       "sap",      "sdp",         "vobsub", "vapoursynth", "webm_dash_manifest"};

@@ -1,4 +1,4 @@
-// Safe wrappers of SQLite's C interface: handles close themselves, and errors name the fault and the remedy.
+// Safe wrappers for SQLite's C interface: handles close themselves, and errors name the fault and the remedy.
 #pragma once
 
 #include <sqlite3.h>

@@ -52,8 +52,8 @@ struct Measurement {
 
     int tokensKept() const { return stageTokens.empty() ? tokensIn : stageTokens.back(); }
     /// Returns how many tokens the last block computed. With reuse, tokens do not merge, and the block
-    /// computes only changed tokens. While reuse is suspended, tokens merge, and the block computes all
-    /// tokens that remain.
+    /// computes only changed and refreshed tokens. While reuse is suspended, tokens merge, and the block
+    /// computes all tokens that remain.
     int tokensComputed() const {
         if (!recomputed) return tokensKept();
         return std::min(tokensKept(), static_cast<int>(std::lround(*recomputed * tokensIn)));

@@ -185,7 +185,7 @@ void Store::Database::migrate() {
     transaction.commit();
 }
 
-/// Rejects a file with other SQL than the store's. Triggers, views, generated columns and indexes on
+/// Rejects a file with SQL other than the store's. Triggers, views, generated columns and indexes on
 /// expressions are code, and other tables belong to another program. `version`: 0 if the file has no tables
 /// yet.
 void Store::Database::checkSchema(std::int64_t version) const {

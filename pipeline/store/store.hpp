@@ -34,7 +34,7 @@ class Store {
 public:
     enum class Span { Minute, Hour };
 
-    /// Whether this connection may change the file.
+    /// Whether this connection may change the file after opening; opening may create or migrate the file.
     enum class Access { ReadWrite, ReadOnly };
 
     /// Opens or creates the file, so that only the owner can read it. Rejects a damaged file, a file with
@@ -98,9 +98,9 @@ public:
     /// Returns the end of the latest hour of all sources; nothing if there are no buckets.
     std::optional<Millis> newest() const;
 
-    /// Deletes data that is older than `retention` allows at `now`. Buckets have other limits than readings,
-    /// so buckets may remain after their readings are deleted. Deletes at most `most` readings in a call, so
-    /// that writers do not wait long. Returns true if there may be more to delete.
+    /// Deletes data that is older than `retention` allows at `now`. Buckets and readings have different
+    /// limits, so buckets may remain after their readings are deleted. Deletes at most `most` readings in a
+    /// call, so that writers do not wait long. Returns true if there may be more to delete.
     bool apply(const Retention& retention, Millis now, std::int64_t most = INT64_MAX);
 
     /// Writes the measurements in [from, to) as CSV with a header line, and returns their number. `classes`:

@@ -34,7 +34,7 @@ FileId idOf(const struct stat& there) {
     return {static_cast<std::uint64_t>(there.st_dev), static_cast<std::uint64_t>(there.st_ino)};
 }
 
-/// Returns an unused name such as FILE.damaged-20260131-235959, with a number if that name is used.
+/// Returns an unused name such as FILE.damaged-20260131-235959, with a number if that name is taken.
 std::string asideName(const std::string& path, const char* why) {
     const std::time_t now = std::time(nullptr);
     std::tm utc{};

@@ -29,10 +29,10 @@ inline const AgreementText& textOf(AgreementKind kind) {
     return kAgreements[static_cast<int>(kind)];
 }
 
-/// Returns whether an output has a single channel in the image's shape, for example depth.
+/// Returns whether an output is a map: Bx1xHxW, or BxHxW with the aspect ratio of the network's input.
 bool isMap(const Network& network, const cv::Mat& output);
 
-/// Both functions return the agreement: for labels, 0 to 1; for maps (isMap), at most 1, perhaps negative.
+/// The next two functions return the agreement: 0 to 1 for labels; at most 1, perhaps negative, for maps.
 double labelAgreement(const cv::Mat& full, const cv::Mat& other);
 double mapAgreement(const cv::Mat& full, const cv::Mat& other);
 /// Returns the mean of two shares: the shares of boxes in `full` and in `other` that have a match. A box has
@@ -96,7 +96,7 @@ struct ModelTuning {
 
 /// Runs each image with all tokens once, then the candidates. Leaves the network with the method that ran
 /// last. Throws MeasureError of kind Input if there are too few images or no block can merge, of kind Failed
-/// if the time is over before any comparison.
+/// if the time is over, or the user stops the run, before any comparison.
 ModelTuning tuneModel(Network& network, const std::vector<cv::Mat>& images, const TuneGoal& goal,
                       double seconds, const Watcher& watcher = {});
 

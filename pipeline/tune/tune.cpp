@@ -136,9 +136,9 @@ private:
         return static_cast<std::int64_t>(trials);
     }
 
-    /// Keeps half of the candidates. First keeps the candidates that no other candidate beats, then the
-    /// candidates that only kept candidates beat, and so on. Of the last group, keeps the candidates nearest
-    /// to the goal.
+    /// Keeps half of the candidates, but at least four. First keeps the candidates that no other candidate
+    /// beats, then the candidates that only kept candidates beat, and so on. Of the last group, keeps the
+    /// candidates nearest to the goal.
     void halve() {
         const size_t wanted = keptOf(m_alive.size());
         std::vector<size_t> left = m_alive, kept;

@@ -1,5 +1,5 @@
 // Chooses a method by speed and agreement, both compared with all tokens. Works in rounds; each round keeps
-// half of the candidates.
+// about half of the candidates.
 #pragma once
 
 #include <functional>

@@ -103,7 +103,7 @@ pipeline::EvalRequest requestOf(const Json& options) {
     return request;
 }
 
-/// Picks images for tuning among `given` and the images of a source. Reads the source for at most `seconds`.
+/// Picks images for tuning from `given` and from a source. Reads the source for at most `seconds`.
 std::vector<cv::Mat> pick(const std::vector<cv::Mat>& given, const std::string& address, double seconds,
                           const pipeline::Watcher& watcher) {
     pipeline::ImagePicker picker(pipeline::kTuneImages);

@@ -18,8 +18,8 @@ using pipeline::OutputKind;
 
 namespace {
 
-/// Returns a copy of image `index` of a batch, without the batch axis. The copy is needed, because the next
-/// forward overwrites the network's output.
+/// Returns a copy of the output for image `index` of a batch, without the batch axis. The copy is needed,
+/// because the next forward overwrites the network's output.
 cv::Mat featuresOf(const cv::Mat& output, int index) {
     std::vector<cv::Range> one(output.dims, cv::Range::all());
     one[0] = {index, index + 1};

@@ -76,7 +76,7 @@ public:
     int batch() const { return m_network.batch(); }
 
     std::string precision = "f32", device = "auto", reuse = "off";  ///< as the caller set them
-    double threshold = 0, nms = 1;     ///< lowest score, largest overlap of boxes
+    double threshold = 0, nms = 1;     ///< objects have larger scores; largest overlap of boxes
     std::vector<std::string> objects;  ///< tracked classes; for a detector, empty means all
 
 private:

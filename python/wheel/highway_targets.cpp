@@ -40,7 +40,7 @@ std::int64_t SupportedTargets() {
 
 void DisableTargets(std::int64_t targets) {
     disabled = targets;
-    // Makes the next call of a kernel choose the target again.
+    // Makes the next call to a kernel choose the target again.
     GetChosenTarget().DeInit();
 }
 

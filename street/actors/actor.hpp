@@ -1,5 +1,5 @@
-// Moving actors: cars, people on foot and on bicycles. Facets have world coordinates, and are ordered from
-// far to near.
+// Actors: cars, people on foot and on bicycles. Facets have world coordinates. Each facet is painted over
+// the facets before it.
 #pragma once
 
 #include <cstdint>

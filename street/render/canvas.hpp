@@ -105,7 +105,7 @@ void paintGlare(const Stage& stage, const Backdrop& backdrop, const std::vector<
 struct Sprite {
     cv::Rect area;   ///< on the fine maps; empty if the actor is out of sight
     cv::Mat colour;  ///< CV_8UC3 BGR
-    cv::Mat depth;   ///< CV_32F, infinite outside of the actor
+    cv::Mat depth;   ///< CV_32F, infinite outside the actor
 };
 
 /// Renders a lit actor without the street, in fine pixels. The upper left corner of the area is a multiple of

@@ -25,7 +25,7 @@ void Gbuffer::write(int x, int y, const Surface& surface) {
     glow.at<uchar>(y, x) = surface.glow;
 }
 
-/// Returns the pixels that a box may cover, or all pixels if a part of the box is behind the eye.
+/// Returns the pixels that a box may cover: all pixels if the box is partly behind the eye, none if wholly.
 cv::Rect Gbuffer::bounds(const cv::Vec3f& low, const cv::Vec3f& high) const {
     const cv::Rect whole({0, 0}, size());
     cv::Point2f first(1e9f, 1e9f), last(-1e9f, -1e9f);

@@ -40,7 +40,7 @@ public:
     /// Draws a flat convex polygon, which is visible from both sides.
     void polygon(const std::vector<cv::Vec3f>& world, const Surface& surface);
 
-    /// Draws an upright post, with normals that make the post look round.
+    /// Draws a post from `foot` to `top`, with normals that make the post look round.
     void post(const cv::Vec3f& foot, const cv::Vec3f& top, float radiusFoot, float radiusTop,
               Surface surface);
 

@@ -59,10 +59,10 @@ private:
     Axes m_axes;
 };
 
-/// Replaces known patterns of deformable attention by MpmDeformables. Returns the number of replacements.
+/// Replaces known patterns of deformable attention with MpmDeformables. Returns the number of replacements.
 int fuseDeformables(Graph& graph, const Inferred& inferred);
 
-/// Replaces known patterns of a softmax over masked keys by MpmMaskedSoftmaxes. Returns the number of
+/// Replaces known patterns of a softmax over masked keys with MpmMaskedSoftmaxes. Returns the number of
 /// replacements.
 int fuseMaskedSoftmaxes(Graph& graph, const Inferred& inferred);
 

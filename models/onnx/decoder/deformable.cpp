@@ -276,7 +276,7 @@ private:
         return true;
     }
 
-    // Reads the reference points of a level. Returns false if they depend on image, head or point.
+    // Reads the reference points of a level. Returns false if the points depend on image, head or point.
     bool readReference(Level& level, const AxisLayout& at, int reference, double scale, double shift) const {
         const Tensor& t = of(reference);
         for (int part : {kHead, kPoint})
@@ -322,7 +322,7 @@ private:
         return false;
     }
 
-    // Adds the reference points as a constant [1, queries, levels, x and y]; 1 level if all levels are equal.
+    // Adds the reference points as a constant [1, queries, L, x and y]; L = 1 if levels have equal points.
     int reference(Graph& graph) const {
         const bool alike = std::all_of(m_levels.begin(), m_levels.end(), [&](const Level& level) {
             return level.reference == m_levels[0].reference;

@@ -1,6 +1,6 @@
-// The call of an operator. The operator always sets the shapes of its outputs, and sets the data if all
-// inputs are known. The same code therefore serves shape inference, constant folding and the evaluation that
-// verifies converted models.
+// A call to an operator. The operator always sets the shapes of its outputs. If all inputs are known, the
+// operator also sets the data (except most operators of the domain mpm). The same code therefore serves shape
+// inference, constant folding and the evaluation that verifies converted models.
 #pragma once
 
 #include <array>

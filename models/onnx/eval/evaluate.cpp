@@ -49,7 +49,7 @@ bool isQuantised(const std::string& op) {
 }
 
 // Returns whether the shapes of the outputs can be inferred even if the shape of this input cannot. Such an
-// input belongs to the branch that a Select does not take, or contains the rows that a ScatterND writes.
+// input belongs to the branch that a Select does not take, or contains the indices or rows of a ScatterND.
 bool shapeFollows(const Node& node, int input) {
     return node.op == "Select" || (node.is("ScatterND") && input != node.inputs[0]);
 }

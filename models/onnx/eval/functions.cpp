@@ -27,7 +27,7 @@ using Bits = AsMany<Floats, Bits4, Bits8, Bits16>;
 template <typename Floats>
 using Doubles = AsMany<Floats, Doubles4, Doubles8, Doubles16>;
 
-// Replaces x by exp(x). No value may be above 0.
+// Replaces x with exp(x). No value may be above 0.
 template <typename Floats>
 [[gnu::always_inline]] inline void exponential(Floats& x) {
     constexpr float kRound = 12582912;  // 1.5 * 2^23: the low bits of v + kRound are v rounded to an integer
@@ -46,8 +46,8 @@ template <typename Floats>
     x = x < -87.f ? zero : y * scale;
 }
 
-// Replaces x by erf(x). If |x| < 1, erf(x) is x + x * p(x^2), else 1 - exp(-q(|x|)) with the sign of x. Both
-// polynomials have the smallest maximum error of their degree. If |x| >= 4, |erf(x)| is 1 in f32.
+// Replaces x with erf(x). If |x| < 1, erf(x) is x + x * p(x^2), else 1 - exp(-q(|x|)) with the sign of x.
+// Both polynomials have the smallest maximum error of their degree. If |x| >= 4, |erf(x)| is 1 in f32.
 template <typename Floats>
 [[gnu::always_inline]] inline void errorFunction(Floats& x) {
     const Floats zero{}, four = zero + 4, one = zero + 1;
@@ -70,7 +70,7 @@ template <typename Floats>
     x = x < 0 ? -result : result;
 }
 
-// Replaces x by 1 / (1 + exp(-x)).
+// Replaces x with 1 / (1 + exp(-x)).
 template <typename Floats>
 [[gnu::always_inline]] inline void sigmoid(Floats& x) {
     Floats small = x < 0 ? x : -x;

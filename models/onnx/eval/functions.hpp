@@ -5,8 +5,8 @@
 
 namespace mpm::models {
 
-/// Writes exp(x - top), exact to 2 units in the last place, and returns the sum. No value may be above `top`.
-/// Results below the smallest normal number are 0.
+/// Writes exp(x - top), accurate to 2 units in the last place, and returns the sum. No value may be above
+/// `top`. If x - top is below -87, the result is 0.
 double exponentials(const float* x, float* y, int64_t count, float top);
 
 /// Writes erf(x) within 1e-7.

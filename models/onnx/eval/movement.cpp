@@ -317,7 +317,7 @@ void pad(Call& c) {
     fillPadded(x, before, mode, fill, c.make(0, x.type(), shape));
 }
 
-// Computes DepthToSpace or SpaceToDepth by a reshape, a transpose and a reshape.
+// Computes DepthToSpace or SpaceToDepth with a reshape, a transpose and another reshape.
 void permuteBlocks(Call& c, const Shape& folded, const std::vector<int>& order, const Shape& shape) {
     const Tensor x = c.input(0);
     if (!x.known()) return c.shape(0, x.type(), shape);

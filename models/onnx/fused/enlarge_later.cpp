@@ -95,8 +95,8 @@ private:
     }
 
     // Each enlarged part of the input gets a new convolution. The old convolution keeps the bias, the
-    // activation and the other parts; it adds the old residual and the results of the new convolutions. If
-    // all parts are enlarged, the old convolution keeps the last part.
+    // activation and the other parts (the last part if all are enlarged), and comes last. The first
+    // convolution adds the old residual. Each other convolution adds the previous result as its residual.
     void split(Node& convolution, const List<Part>& parts) {
         List<Part> plain, enlarged;
         for (const Part& part : parts)

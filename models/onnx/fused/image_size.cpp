@@ -181,8 +181,8 @@ private:
         return resizedPositions(image, m_from, m_grid, !segments());
     }
 
-    // Adds a note that positions are interpolated. The note also says whether the exporter certainly or only
-    // perhaps interpolated the positions before.
+    // If positions vary, adds a note that they are interpolated. The note also states whether the exporter
+    // certainly interpolated the positions before, or may have done so.
     void noteInterpolation(const Tensor& image) {
         bool varies = false;
         for (int64_t k = image.dim(1); k < image.size(); ++k)

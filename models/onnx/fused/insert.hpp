@@ -16,8 +16,8 @@ namespace mpm::models {
 /// MpmEncoder cannot express an encoder.
 void insertEncoders(State& state, const Merging& merging);
 
-/// Replaces nodes by MpmEmbed operators. An MpmEmbed turns patches into rows, puts special tokens in front of
-/// the rows, and adds position embeddings.
+/// Replaces nodes with MpmEmbed operators. An MpmEmbed turns patches into rows, puts special tokens in front
+/// of the rows, and adds position embeddings.
 void insertEmbeddings(State& state);
 
 /// If the indices of a gather are computed, replaces the gather with an MpmGatherRows.
@@ -39,7 +39,7 @@ struct PatchGrid {
 
 struct ResizedRope {
     Rope rope;
-    std::string note;  ///< for the user, if several formulas fit; else empty
+    std::string note;  ///< for the user, if formulas that fit give different tables; else empty
 };
 
 /// Computes rotary tables for the grid `to`. `rope` has the tables [heads or 1, rows, head size] of the grid
@@ -62,16 +62,16 @@ struct QueryOutputs {
 };
 std::optional<QueryOutputs> queryOutputs(const Graph& graph);
 
-/// Replaces the scores of output 0 by class ids. If a resize gives the scores, the resize also computes the
-/// argmax. If the outputs are masks and classes of queries, replaces the masks by class ids at image size.
+/// Replaces the scores of output 0 with class ids. If a resize gives the scores, the resize also computes the
+/// argmax. If the outputs are masks and classes of queries, replaces the masks with class ids at image size.
 void outputLabels(Graph& graph);
 
-/// If the scores of output 0 come from masks and classes of queries, replaces the scores by class ids from an
-/// MpmMaskLabels. Checks only the kinds of nodes, because the Prover later compares the labels.
+/// If the scores of output 0 come from masks and classes of queries, replaces the scores with class ids from
+/// an MpmMaskLabels. Checks the nodes but not all shapes, because the Prover later compares the labels.
 bool labelQueryScores(Graph& graph);
 
-/// Replaces the nodes of each GELU (with an Erf or Tanh) with a single Gelu. Evaluates nodes at some inputs
-/// to recognise a GELU, so the order of the nodes does not matter. Must be called before lower().
+/// Replaces the nodes of each GELU (one of them is an Erf or Tanh) with a single Gelu. Evaluates nodes at
+/// some inputs to recognise a GELU, so the order of the nodes does not matter. Must be called before lower().
 void joinActivations(Graph& graph, const Shapes& shapes);
 
 /// In a lowered graph, removes the transposes that put channels last for norms, linear layers and functions.

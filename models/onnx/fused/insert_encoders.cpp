@@ -148,8 +148,8 @@ private:
         if (merging.method != "mpm") m_node.set("method", merging.method);
     }
 
-    // Adds the attributes that need domain version 2, but only if the encoder uses them, so that files
-    // without these attributes need only version 1.
+    // Adds the attributes of trailing tokens, the map output and the chain only if the encoder uses them,
+    // because files with these attributes need domain version 2.
     void addPlace() {
         if (m_encoder.trailing > 0) m_node.set("trailing_tokens", m_encoder.trailing);
         if (m_encoder.givesMap) m_node.set("map_output", 1);

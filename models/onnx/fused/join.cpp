@@ -29,7 +29,7 @@ public:
     }
 
 private:
-    static constexpr int kSteps = 6;  // most nodes from the Erf or Tanh to the input or the result
+    static constexpr int kSteps = 6;  // largest number of nodes from the Erf or Tanh to input or result
 
     bool byElement(const Node& node) const {
         return node.outputs.size() == 1 &&

@@ -141,8 +141,8 @@ private:
     }
 
     // Limits int8 in the encoders of detectors, because int8 would change the scores by more than 0.05.
-    // Narrow encoders do not run in int8. In other encoders, the first quarter of the blocks and the
-    // projections after attention do not run in int8, because errors of these layers change the scores most.
+    // Narrow encoders do not run in int8. In others, the first quarter of the blocks and the projections
+    // after attention do not run in plain int8, because errors of these layers change the scores most.
     void limitInt8() {
         constexpr int64_t kLeastWidth = 64;
         const auto selects = [](const Node& node) { return node.op == "MpmTopK"; };

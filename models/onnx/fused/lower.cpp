@@ -47,7 +47,7 @@ void Lowering::run() {
 }
 
 void Lowering::followEncoder() {
-    constexpr int64_t kFewestPlaces = 256;  // fewer rows of an image may be queries, which stay in f32
+    constexpr int64_t kFewestPlaces = 256;  // fewer rows per image may be queries, which stay in f32
     const Shape& images = shapeOf(m_graph.inputs[0].value);
     for (Node& node : m_graph.nodes) {
         const bool known = static_cast<size_t>(node.outputs[0]) < m_shapes.at.values.size();
@@ -353,7 +353,7 @@ void Lowering::reduce() {
     if (m_selects && m_shapes.dynamic && rank > 2 && axes == List<int64_t>{rank - 1} && sumsRows()) return;
     int value = in(0);
     if (rank == 2 && axes == List<int64_t>{1}) {
-        // OpenCV 4.6 fixes the batch size of a matrix at the import, so the matrix gets a third axis.
+        // OpenCV 4.6 fixes the batch size of a matrix during the import, so the matrix gets a third axis.
         value = fresh(".rows");
         emit("Reshape", "", {in(0), ints({0, 1, -1})}, value);
         axes = {2};

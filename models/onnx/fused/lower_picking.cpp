@@ -7,7 +7,7 @@
 
 namespace mpm::models {
 
-// Writes a slice for each run of adjacent indices, and joins several slices by a Concat.
+// Writes a slice for each run of adjacent indices, and joins several slices with a Concat.
 void Lowering::emitPicked(int from, int to, int64_t axis, const List<int64_t>& index) {
     constexpr size_t kMostParts = 64;  // enough to reorder channels; a table of indices needs more
     List<int> parts;

@@ -139,7 +139,7 @@ bool Lowering::sumsRows() {
     return true;
 }
 
-// If all repeated axes have size 1, repeats by a broadcast; else by a Concat for each repeated axis.
+// If all repeated axes have size 1, repeats with a broadcast; else with a Concat for each repeated axis.
 void Lowering::tile() {
     const Shape &from = shapeOf(in(0)), &to = shapeOf(out());
     int value = in(0);

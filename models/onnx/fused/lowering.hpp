@@ -37,7 +37,7 @@ private:
     int ints(const List<int64_t>& values);
     void keep() { m_graph.nodes.push_back(*m_node); }
 
-    // Copies the input to the output by a Reshape, which works in every version of OpenCV.
+    // Copies the input to the output with a Reshape, which works in every version of OpenCV.
     void pass() { emitReshape(in(0), out(), shapeOf(in(0))); }
     void reshape() { emitReshape(in(0), out(), shapeOf(in(0))); }
 
@@ -91,7 +91,7 @@ private:
     void tile();
     void where();
     void choose();  // for a Where with a computed condition
-    // In the next functions, conditions are f32 values: 1 for true, 0 for false.
+    // In the following functions, conditions are f32 values: 1 for true, 0 for false.
     void needSelection() const;
     void compareNumbers();
     void combineConditions();

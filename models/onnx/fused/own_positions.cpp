@@ -31,7 +31,7 @@ List<float> rowsOf(const Tensor& table, const TableAxes& axes) {
     return (widthLast ? table : table.reshaped({width, table.size() / width}).transposed()).toFloats();
 }
 
-// If adding a number to each column of `found` gives `rows`, returns these numbers; else an empty list.
+// If adding one number for each column to `found` gives `rows`, returns the numbers; else an empty list.
 List<float> shiftOf(const List<float>& found, const List<float>& rows, int64_t width) {
     float largest = 0;
     for (float value : rows)

@@ -1,5 +1,5 @@
-// The pass that replaces gathers with computed indices. For example, a detector gathers the boxes with the
-// best scores.
+// The pass that replaces gathers if their indices are computed. For example, a detector gathers the boxes
+// with the best scores.
 #include <algorithm>
 #include <set>
 

@@ -20,7 +20,7 @@ public:
 
     int descriptor() const { return m_file; }
     std::int64_t size() const { return m_size; }
-    /// Raises the limits of the current job according to the file's size. Later calls have no effect.
+    /// Raises the limits of the current job according to the file's bytes on disk, once for each file.
     void allow() const;
     /// Reads exactly `count` bytes from `offset`. Returns false on failure.
     bool read(std::int64_t offset, char* to, std::int64_t count) const;
@@ -36,8 +36,8 @@ private:
 /// and its data are then links to files in a common folder.
 class ExternalData {
 public:
-    /// Opens the file and checks that it has `expected` bytes. Throws Refusal on failure, or if `model` is
-    /// empty.
+    /// Opens the file and checks that it has `expected` bytes from the tensor's offset. Throws Refusal on
+    /// failure, or if `model` is empty.
     ExternalData(const onnx::TensorProto& proto, const std::string& model, std::int64_t expected);
     void read(char* to) const;
 

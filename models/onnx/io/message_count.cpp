@@ -15,7 +15,7 @@ namespace {
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-// Upper bounds of the memory of an ONNX message, string or number, in bytes, with the allocator's overhead.
+// Upper bounds on the memory of an ONNX message, string or number, in bytes, with the allocator's overhead.
 constexpr int64_t kMessageBytes = 400, kStringBytes = 80, kNumberBytes = 24;
 
 [[noreturn]] void refuse() {

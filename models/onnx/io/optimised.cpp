@@ -45,7 +45,7 @@ private:
         }
     }
 
-    // Replaces a FusedConv with a convolution, a sum with the fourth input, and an activation.
+    // Replaces a FusedConv with a convolution, an activation and, for a fourth input, an Add between them.
     void expandConvolution(size_t n, const Node& node) {
         const std::string activation = node.getString("activation", "");
         const bool plain = activation == "Relu" || activation == "Sigmoid" || activation == "Tanh";
@@ -62,7 +62,7 @@ private:
         replaceBy(n, activation, {sum});
     }
 
-    // The inputs of the node are x, a common weight of queries, keys and values, and a bias.
+    // The inputs of the node are x, a single weight (for queries, keys and values together), and a bias.
     void expandAttention(size_t n, const Node& node) {
         const int64_t heads = node.getInt("num_heads", 0);
         const bool others = std::any_of(node.inputs.begin() + std::min<size_t>(node.inputs.size(), 3),
@@ -116,7 +116,7 @@ private:
         const auto isUsed = [&](size_t k) { return k < node.outputs.size() && node.outputs[k] != kAbsent; };
         if (node.input(1) == kAbsent || node.input(2) == kAbsent || isUsed(1) || isUsed(2)) return;
         int x = node.inputs[0], skip = node.inputs[1];
-        if (sumBias != kAbsent) {  // adds the bias to a product if there is one, to make a Linear of both
+        if (sumBias != kAbsent) {  // prefers to add the bias to a product, which then becomes a Linear
             if (!isProduct(x) && isProduct(skip)) std::swap(x, skip);
             x = add(n, x, sumBias);
         }

@@ -18,8 +18,8 @@ namespace mpm::models {
 
 Type typeOf(int elementType);  ///< takes an onnx::TensorProto::DataType; throws Refusal if unsupported
 
-/// Reads a tensor. If `owner` is not null, raw data in f32 or int64 remains in the message, and the tensor
-/// keeps `owner` alive. Other data is copied. External data must be next to the file `model`.
+/// Reads a tensor. If `owner` is not null, aligned raw data in f32 or int64 stays in the message, and the
+/// tensor keeps `owner` alive. Other data is copied. External data must be next to the file `model`.
 Tensor readTensor(const onnx::TensorProto& proto, const std::shared_ptr<const onnx::ModelProto>& owner,
                   const std::string& model);
 
@@ -38,7 +38,7 @@ void addFunctionBodies(onnx::ModelProto& model);
 
 constexpr int kDeepestMessage = 64;  // maximum nesting of messages
 
-/// Returns an upper bound of the memory of the parsed ModelProto, including the file's bytes. Reads the whole
+/// Returns an upper bound on the memory of the parsed ModelProto, including the file's bytes. Reads the whole
 /// stream. Throws Refusal if the stream is not a valid message.
 std::int64_t bytesOfModel(google::protobuf::io::ZeroCopyInputStream& stream);
 
@@ -48,9 +48,9 @@ std::int64_t bytesOfModel(google::protobuf::io::ZeroCopyInputStream& stream);
 /// evaluation. Sorts the graph.
 void expandOptimised(Graph& graph);
 
-/// Replaces a SequenceAt that reads a SplitToSequence or SequenceConstruct with a slice, a gather or the
-/// tensor itself. Replaces a ConcatFromSequence that reads a SequenceConstruct with a Concat. Other sequences
-/// fail at evaluation. Sorts the graph.
+/// If a SequenceAt reads a SplitToSequence or SequenceConstruct, replaces the SequenceAt with a slice, a
+/// gather or the tensor itself. If a ConcatFromSequence reads a SequenceConstruct, replaces the
+/// ConcatFromSequence with a Concat. Other sequences fail at evaluation. Sorts the graph.
 void resolveSequences(Graph& graph);
 
 }  // namespace mpm::models

@@ -24,8 +24,8 @@ const onnx::AttributeProto& attributeOf(const onnx::NodeProto& node, const std::
     return onnx::AttributeProto::default_instance();
 }
 
-/// Inserts an attribute in alphabetical order, like the converter. Files with the same merging then have the
-/// same bytes.
+/// Inserts an attribute in alphabetical order, as the converter does. Files with the same merging then have
+/// the same bytes.
 onnx::AttributeProto& add(onnx::NodeProto& node, const std::string& name,
                           onnx::AttributeProto::AttributeType type) {
     int place = node.attribute_size();

@@ -8,7 +8,7 @@
 namespace mpm::models {
 namespace {
 
-// Searches only the first three inputs, because `map` is never behind the third input.
+// Searches only the first three inputs, because `map` never comes after the third input.
 bool takesMap(const Node& encoder) {
     std::istringstream names(encoder.getString("inputs", ""));
     std::string name;

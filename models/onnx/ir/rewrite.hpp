@@ -12,7 +12,7 @@ public:
     void refresh();  ///< must be called after nodes were added or removed
     bool isOutput(int value) const { return m_isOutput[value] != 0; }
     const List<int>& usersOf(int value) const { return m_users[value]; }
-    /// Returns the only node that reads the value; kAbsent if several nodes read it, or if it is an output.
+    /// Returns the only node that reads the value; kAbsent for no or several readers, and for an output.
     int soleUser(int value) const;
     /// If a node has two operands and one is `value`, returns the other operand; else kAbsent.
     static int otherOperand(const Node& node, int value);

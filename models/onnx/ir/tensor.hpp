@@ -23,7 +23,7 @@ std::string toString(const Shape& shape);
 class Tensor {
 public:
     Tensor() = default;
-    /// Creates a tensor without data. Throws Refusal like elementCount().
+    /// Creates a tensor without data. Throws Refusal as elementCount() does.
     Tensor(Type type, Shape shape) : Tensor(type, std::move(shape), nullptr) {}
     /// `data` must have as many elements as the shape.
     Tensor(Type type, Shape shape, std::shared_ptr<const void> data)

@@ -242,8 +242,8 @@ private:
     int m_cos = kAbsent, m_sin = kAbsent;  // [heads or 1, tokens, head size], of the remaining tokens
 };
 
-// Replaces the blocks of every encoder by nodes for any number of tokens. In the backbone, adds an MpmMerge
-// in front of each block of the schedule, and an MpmRestore at each tap.
+// Replaces the blocks of every encoder with nodes for any number of tokens. In the backbone, adds an MpmMerge
+// in front of each block of the schedule, and at each tap an MpmRestore for each earlier MpmMerge.
 void writeBlocks(State& state, const List<int>& schedule) {
     Graph& graph = state.graph;
     for (const EncoderSpec& encoder : state.match.encoders) {

@@ -89,8 +89,8 @@ private:
         return static_cast<int>(blocks);
     }
 
-    // Throws Refusal if other blocks follow the chain. Otherwise block numbers would be wrong, or merging
-    // would stop before the last block.
+    // Throws Refusal if blocks that seem to belong to the chain follow it. Otherwise block numbers would be
+    // wrong, or merging would stop before the last block.
     void checkWhole() const {
         const EncoderSpec& last = *m_chain.back();
         checkMasks();

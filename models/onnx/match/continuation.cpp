@@ -65,8 +65,8 @@ private:
         return true;
     }
 
-    // Returns the index of the segment's element in the term. Returns -1 if the term contains no or several
-    // such elements, or scales the element.
+    // Returns the index of the segment's element in the term. Returns -1 if the term contains no such
+    // element or several, or scales the element.
     int64_t copied(const Term& term) const {
         int64_t found = -1;
         for (int slot = 0; slot < 2; ++slot) {

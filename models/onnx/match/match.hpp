@@ -20,8 +20,8 @@ struct Match {
 /// encoders that continue the backbone's tokens become segments of the backbone, else decoders.
 Match findEncoders(const Graph& graph, const Inferred& inferred, bool chains);
 
-/// Returns whether the graph has the form `fused` (contains an MpmEncoder) or the form `layers` (contains an
-/// MpmMerge or MpmRestore, but no MpmEncoder).
+/// isFused() returns whether the graph has the form `fused` (contains an MpmEncoder), isLayers() whether the
+/// graph has the form `layers` (contains an MpmMerge or MpmRestore, but no MpmEncoder).
 bool isFused(const Graph& graph);
 bool isLayers(const Graph& graph);
 

@@ -107,7 +107,7 @@ private:
         takeWindows(windows, all, expected);
     }
 
-    // Stores the rows that attention reads together as windows. Called if attention does not read whole
+    // Stores, as windows, the rows that attention reads together. Called if attention does not read whole
     // images in order. findWindows() checks the shape of the windows later.
     void takeWindows(const List<List<int32_t>>& windows, int64_t all, int64_t images) {
         List<char> seen(static_cast<size_t>(all), 0);

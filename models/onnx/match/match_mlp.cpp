@@ -54,8 +54,8 @@ private:
         }
     }
 
-    // Identifies the activation. Its inputs are results of linear layers, or the values `ends`, in which
-    // columns of such results are scaled or shifted. Returns false if the activation is unknown.
+    // Identifies the activation. The activation's inputs are results of linear layers, or the values `ends`,
+    // in which columns of such results are scaled or shifted. Returns false if the activation is unknown.
     bool readActivation(const RowMatcher::Branch& branch, const List<int>& ends) {
         const auto traced = trace(m_rows.graph(), m_rows.inferred(), m_hidden, Follow::Dependence, ends);
         if (!traced || traced->sources.empty() || traced->sources.size() > 2)
@@ -117,7 +117,7 @@ private:
         return found;
     }
 
-    // Finds the columns of the linear layers on which each hidden channel depends.
+    // Finds, for each hidden channel, the columns of the linear layers on which the channel depends.
     void readColumns(const Trace& traced) {
         const int64_t width = m_rows.shapeOf(m_hidden).back();
         m_gated = traced.terms[0].count() == 2;
@@ -186,7 +186,7 @@ private:
         return found;
     }
 
-    // Returns the index in the trace of an element of a linear layer's result, given by row and column.
+    // Returns the trace's index of the element at `row` and `column` in a linear layer's result.
     // Returns -1 if the feed is not the whole result.
     int64_t placeOf(const Trace& traced, int32_t row, const Column& column) const {
         const Feed& feed = m_feeds[column.source];

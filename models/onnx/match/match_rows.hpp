@@ -1,5 +1,5 @@
-// Helpers of the matchers. The stream is the tensor of tokens to which each block adds its results. For each
-// row of another tensor, many helpers find the row of the stream from which the row is computed.
+// Helpers of the matchers. The stream is the tensor of tokens to which each block adds its results. Many
+// helpers trace the rows of another tensor back to the rows of the stream.
 #pragma once
 
 #include <functional>
@@ -85,7 +85,7 @@ Tensor noiseLike(const Tensor& shape, uint32_t seed, float scale = 1);
 
 /// Chooses the backbone: the longest encoder that depends on no other encoder and, if `chains` is true, the
 /// encoders that continue its tokens. Other encoders become decoders. Throws Refusal if blocks that cannot
-/// merge are in front of or behind the backbone, or special tokens are between its image tokens.
+/// merge are in front of or behind the backbone, or if special tokens are between its image tokens.
 void chooseBackbone(const RowMatcher& rows, const List<Unmatched>& unmatched, bool chains,
                     List<EncoderSpec>& encoders);
 
@@ -151,14 +151,14 @@ struct HeadView {
     List<float> bias;       ///< [groups, size], added to the layer's result
     float factor = 1;       ///< multiplies the sum of the layer's result and `bias`
     bool rotated = false;
-    List<float> cos, sin;   ///< [groups, tokens, size], if rotated: gives x cos + partner sin
+    List<float> cos, sin;   ///< [groups, tokens, size], if rotated: x becomes x cos + partner sin
     List<int32_t> partner;  ///< [groups, size], the other component of the rotated pair
 };
 
 /// Traces an operand back to its Linear. `transposed`: whether the tokens are the last axis. Throws Mismatch.
 HeadView viewHeads(const RowMatcher& rows, int value, bool transposed);
 
-/// Returns a layer with the columns of all views: one view after the other, and head by head in a view.
+/// Returns a layer with the columns of all views: one view after the other, and head by head within a view.
 /// Multiplies the last view's columns by `lastFactor`.
 Dense joinHeads(const RowMatcher& rows, const List<const HeadView*>& views, const List<int64_t>& groups,
                 float lastFactor);
@@ -186,7 +186,7 @@ Block matchAttention(const RowMatcher& rows, const Node& softmax);
 /// Matches the MLP of a block whose attention is known, and fills mlp, parallel and output. Throws Mismatch.
 void matchMlp(const RowMatcher& rows, Block& block);
 
-/// Returns whether any block has `windows`, because its attention does not read whole images in order.
+/// Returns whether any block has `windows` (attention that does not read whole images in order).
 bool hasWindows(const EncoderSpec& encoder);
 
 /// Finds the windows and the global blocks. Then changes each block as if its attention read whole images.

@@ -44,7 +44,7 @@ private:
         return m_found.branch != kAbsent;
     }
 
-    // Returns the term that the node adds to the tokens; kAbsent if the node is no such sum.
+    // Returns the term that the node adds to the tokens; kAbsent if the node is not such a sum.
     int addedToStream(const Node* node) const {
         return node && node->is("Add") ? Rewriter::otherOperand(*node, m_stream) : kAbsent;
     }

@@ -28,8 +28,8 @@ struct State {
 /// may have several segments. Throws Refusal, with the reason, if there is no backbone.
 State understand(Graph graph, const Binding& binding, bool chains = true);
 
-/// Marks the decoders in which each image token depends only on the same token of the backbone. These
-/// decoders take the backbone's merge map. Adds a note for each other decoder.
+/// Marks each decoder if every image token of its input depends only on the same token of the backbone.
+/// Marked decoders take the backbone's merge map. Adds a note for each other decoder.
 void mergeDecoders(State& state, std::vector<std::string>& notes);
 
 /// Returns whether any decoder takes the backbone's merge map.

@@ -104,7 +104,7 @@ private:
     // Returns the number of the window with these tokens, counted over all images; -1 if the tokens do not
     // form a window.
     int64_t placeOf(const List<int32_t>& tokens, int64_t rows, int64_t columns, int64_t across) const {
-        const int32_t top = tokens[0];  // a valid window begins inside of the grid, not with padding
+        const int32_t top = tokens[0];  // a valid window begins inside the grid, not with padding
         if (top < 0) return -1;
         const int64_t image = m_embedding.image[top], y = m_embedding.token[top] / m_embedding.gridColumns,
                       x = m_embedding.token[top] % m_embedding.gridColumns;

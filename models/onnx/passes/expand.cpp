@@ -96,7 +96,7 @@ private:
     }
 
     // Returns operand k of a FusedMatMul in the layout of a MatMul; adds at most one Transpose. In the node,
-    // the batch may be behind the rows ([M, B, K] instead of [B, M, K]), and the matrix may be transposed.
+    // the batch may follow the rows ([M, B, K] instead of [B, M, K]), and the matrix may be transposed.
     int fusedOperand(const Node& node, size_t k) {
         const int value = node.inputs[k];
         const bool matrix = node.getInt(k == 0 ? "transA" : "transB", 0) != 0;

@@ -10,8 +10,8 @@
 namespace mpm::models {
 namespace {
 
-// The nodes that compute the value `exit` from the value `image`. Nodes outside of the region read no other
-// result of these nodes than `exit`.
+// The nodes that compute the value `exit` from the value `image`. Of the results of these nodes, nodes
+// outside of the region read only `exit`.
 struct Region {
     int image = kAbsent, exit = kAbsent;
     List<int> nodes;
@@ -79,8 +79,8 @@ private:
         return fuse(first, first.nodes.size()) || (first.nodes.size() > 1 && fuse(first, 1));
     }
 
-    // Adds the nodes that depend on the last `roots` nodes of the region, then replaces the region by a
-    // product. Returns false if a product cannot replace the region.
+    // Adds the nodes that depend on the last `roots` nodes of the region, then replaces the region with
+    // a product. Returns false if a product cannot replace the region.
     bool fuse(Region region, size_t roots) {
         complete(region, roots);
         if (region.exit == kAbsent || !isMap(at(region.exit))) return false;

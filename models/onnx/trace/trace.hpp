@@ -73,8 +73,8 @@ enum class Follow {
     Dependence  ///< also nodes that work element by element: only `at` is meaningful
 };
 
-/// Returns the value as a function of its sources. Returns nothing if an element depends on more than two
-/// source elements, or if a trace cannot pass a node in between. Values in `stop` always end the trace.
+/// Returns the value as a function of its sources: values in `stop`, inputs, and results of nodes that a
+/// trace cannot pass. Returns nothing if, for example, an element depends on more than two source elements.
 std::optional<Trace> trace(const Graph& graph, const Inferred& inferred, int value,
                            Follow follow = Follow::Affine, const List<int>& stop = {});
 
@@ -94,7 +94,7 @@ struct JoinedLinear {
     Dense dense;
 };
 
-/// Searches for a linear layer that is equal to several layers of the same input. The results of these layers
+/// Searches for a linear layer that is equivalent to several layers of one input. The results of these layers
 /// may only be joined by columns, added, or scaled and shifted by constants (for example experts that
 /// constants switch on or off). `JoinedLinear::value` is the layer's result: `value` itself, or a value from
 /// which affine nodes compute `value`.

@@ -37,8 +37,8 @@ cv::Mat randomImage(const Shape& shape, int number) {
     return x;
 }
 
-// Returns two numbers for each image. Some graphs read them as width and height, others as height and width.
-// All numbers differ.
+// Returns two numbers for each image. Some graphs expect width and height, others height and width. All
+// numbers differ.
 cv::Mat someSizes(int64_t batch) {
     cv::Mat sizes(checkedCast<int>(batch), 2, CV_32F);
     for (int k = 0; k < 2 * sizes.rows; ++k)
@@ -270,9 +270,9 @@ double Prover::differenceOfAll(const List<Tensor>& expected, const std::vector<c
 
 // Returns the largest difference at an input. If the network compares a value with a threshold, as
 // Mask2Former does with its masks, rounding may decide the comparison. Two correct evaluations then differ,
-// so the input proves nothing, and this function tries another input. It recognises such an input as follows:
-// if the input's last digits change, the export's outputs change by more than the tolerance. At any other
-// input, a difference is a mistake of the conversion.
+// so the input proves nothing, and this function tries another input. The function recognises such an input
+// as follows: if the input's last digits change, the export's outputs change by more than the tolerance. At
+// any other input, a difference is a mistake in the conversion.
 double Prover::worstAt(size_t input, const LabelOutputs& labels, const Run& run, Proof& proof) const {
     constexpr int kInputs = 6, kPerturbations = 4;
     double worst = differenceOfAll(m_expected[input], run(trialOf(m_ports, m_inputs[input])), labels);

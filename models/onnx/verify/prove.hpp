@@ -115,7 +115,7 @@ public:
     using Reread = std::function<Graph()>;
     void setReread(Reread reread) { m_reread = std::move(reread); }
 
-    /// Returns the original's outputs for the first input.
+    /// Returns the original's outputs for the first input, then extra outputs (see Selections::observed()).
     const List<Tensor>& results() const { return m_expected.front(); }
 
     /// Compares the converted file with the original. Throws Refusal if they differ. If `plainly` is true,

@@ -25,7 +25,7 @@ struct AugmentOptions {
     double night = 0.15;                                ///< share of images with the night simulation
     std::optional<street::NightParameters> fixedNight;  ///< absent: random values near the defaults
     bool geometry = true;                               ///< random flips and changes of the aspect ratio
-    double colour = 0.35;  ///< strength of brightness, contrast, saturation and tint changes
+    double colour = 0.35;  ///< strength of brightness, contrast, gamma, saturation and tint changes
 };
 
 struct Batch {

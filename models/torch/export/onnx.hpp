@@ -19,7 +19,7 @@ namespace mpm::models {
 /// other exports, for converters that look for layer norms.
 enum class Norms { Folded, Written };
 
-/// Writes a file with opset 13 and batch 1, which merges no tokens. Nodes with plain arithmetic compute layer
+/// Writes a file that merges no tokens, with opset 13 and batch 1. Nodes with plain arithmetic compute layer
 /// norms and GELU. Input `input` [1, 3, H, W]; output `logits` [1, classes, H, W] or, for a detector, `boxes`
 /// [1, patches, 4] and `scores` [1, patches, classes]. The metadata describe the training data (mpm.labels,
 /// mpm.palette, mpm.mean, mpm.std, mpm.size).

@@ -161,7 +161,7 @@ void FileTensor::copyTo(std::int64_t* out) const {
 
 std::int64_t elementsOf(const std::vector<std::int64_t>& shape, const std::string& name) {
     demand(shape.size() <= kMaxDimensions, nameOf(name), ": too many dimensions");
-    std::int64_t count = 1, extent = 1;  // `extent` counts each 0 as 1, so that strides also fit 64 bits
+    std::int64_t count = 1, extent = 1;  // `extent` counts each 0 as 1, so that strides also fit in 64 bits
     for (const std::int64_t size : shape) {
         demand(size >= 0 && productFits(extent, extent, std::max<std::int64_t>(size, 1)) &&
                    extent <= kMaxElements,

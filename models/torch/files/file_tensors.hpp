@@ -26,7 +26,7 @@ struct ElementNames {
 std::optional<Element> elementNamed(const char* ElementNames::*format, const std::string& name);
 
 /// A checked tensor: `bytes` contains every element that shape and stride address, and the product of all
-/// nonzero dimensions fits 64 bits.
+/// nonzero dimensions fits in 64 bits.
 struct FileTensor {
     Element element = Element::F32;
     std::vector<std::int64_t> shape, stride;  ///< in elements
@@ -50,7 +50,7 @@ std::int64_t elementsOf(const std::vector<std::int64_t>& shape, const std::strin
 FileTensor denseTensor(std::string_view data, Element element, const std::vector<std::int64_t>& shape,
                        const std::string& name, bool columnMajor = false);
 
-/// Returns the number that at most eight bytes contain, lowest byte first.
+/// Returns the number that is stored in `bytes` (at most eight), lowest byte first.
 std::uint64_t littleEndian(std::string_view bytes);
 
 /// A limit for the memory of a file's tensors. Without a limit, a small file could fill all memory with
@@ -66,7 +66,7 @@ private:
 };
 
 /// The bytes must outlive the returned tensors.
-FileTensors torchZipTensors(std::string_view bytes);     ///< torch.save: the dictionary with most tensors
+FileTensors torchZipTensors(std::string_view bytes);     ///< torch.save: the dictionary with the most tensors
 FileTensors safetensorsTensors(std::string_view bytes);  ///< Hugging Face's format
 FileTensors npzTensors(std::string_view bytes);          ///< numpy.savez
 

@@ -166,8 +166,8 @@ void Machine::reduce() {
     push(tensor);
 }
 
-/// If the state of an object is a dictionary, adds the dictionary's entries to the object's map; else ignores
-/// the state.
+/// If the state of an opaque object is a dictionary, and the object has no entries yet, moves the
+/// dictionary's entries to the object's map. Otherwise ignores the state.
 void Machine::build() {
     const auto state = pop();
     demand(!m_stack.empty(), "pickle: an object is missing");

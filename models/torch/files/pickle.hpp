@@ -1,5 +1,5 @@
 // Reads the pickles of PyTorch as data. Never looks up or calls the classes and functions that a pickle
-// names. Builds only tensors and plain containers; any other object becomes an opaque value.
+// names. Builds only plain values, containers and tensors; any other object becomes opaque.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct ZipMember {
 };
 
 /// Lists the members of a zip archive. Throws FileError if the archive is damaged or encrypted, or if a
-/// member is packed by another method than deflate.
+/// member is packed with a method other than deflate.
 std::vector<ZipMember> listZip(std::string_view bytes);
 
 /// Returns the member's content, unpacked if deflated. Throws FileError if the content has more than `limit`

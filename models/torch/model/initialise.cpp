@@ -112,7 +112,7 @@ void initialisePatchFilters(Segmenter& model, const std::vector<cv::Mat>& images
     const auto mean = patches.mean(0, true);
     patches = patches - mean;
     const auto covariance = patches.t().matmul(patches) / patches.size(0);
-    const auto [values, vectors] = torch::linalg_eigh(covariance, "L");  // in rising order
+    const auto [values, vectors] = torch::linalg_eigh(covariance, "L");  // in ascending order
     const int64_t inputs = covariance.size(0), count = std::min(vit.dim, inputs);
     const auto variance = values.flip(0).narrow(0, 0, count).clamp_min(0);
     const auto basis = vectors.flip(1).narrow(1, 0, count).t();

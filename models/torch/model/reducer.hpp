@@ -11,7 +11,7 @@ namespace mpm::models {
 
 struct ReducerSettings {
     std::string method = "mpm";     ///< mpm, tome, algm or none
-    std::vector<int64_t> schedule;  ///< mpm: blocks before which tokens merge (from 0, rising)
+    std::vector<int64_t> schedule;  ///< mpm: blocks before which tokens merge, counted from 0
     int64_t edges = 13;             ///< tome: tokens removed in each block
     double threshold = 0.88;        ///< algm: least mean similarity of a window that merges
 
@@ -25,7 +25,7 @@ struct ReducerSettings {
 
 struct MergeTrace {
     torch::Tensor map;            ///< int64 [N], final cluster of each image token
-    std::vector<int64_t> tokens;  ///< number of image tokens in each block
+    std::vector<int64_t> tokens;  ///< number of image tokens in the attention of each block
 };
 
 /// Returns the cluster of each row of tokens [N, D], as int64 [N]: mutual nearest neighbours by cosine form a

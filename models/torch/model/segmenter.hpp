@@ -114,7 +114,7 @@ public:
     torch::Tensor forwardShared(const torch::Tensor& images, const SharedTokens& shared);
 
     void setReducer(const ReducerSettings& settings) { m_reducer = settings; }
-    /// Returns a trace for each image of the previous call of forward() in evaluation mode; empty if the call
+    /// Returns a trace for each image of the previous call to forward() in evaluation mode; empty if the call
     /// did not merge.
     const std::vector<MergeTrace>& traces() const { return m_traces; }
 
@@ -140,7 +140,7 @@ private:
 TORCH_MODULE(VisionTransformer);
 
 /// Seeds stochastic depth on the calling thread. Each thread has a separate random generator, so that parts
-/// of a batch can run in parallel and give the same result in every run.
+/// of a step can run in parallel and give the same result in every run.
 void seedDropPath(uint64_t seed);
 
 /// Resizes a position embedding [1, special + h*w, D] to another grid, bilinearly; special rows do not
@@ -176,7 +176,7 @@ public:
     torch::nn::Linear head{nullptr};
 };
 
-/// A decoder that finds a box at each patch. It maps tokens [B, K, D] to [B, K, classes + 4]. The channels
+/// A decoder that finds a box at each patch. Maps tokens [B, K, D] to [B, K, classes + 4]. The channels
 /// are the logits of the classes, the offset of the box's centre from the patch's centre, and the logarithm
 /// of the box's size. Offset and size are in patches.
 class BoxDecoderImpl : public DecoderImpl {
@@ -231,14 +231,14 @@ public:
         torch::Tensor boxes;   ///< [B, H/patch * W/patch, 4], centre, width and height as shares of the image
         torch::Tensor scores;  ///< [B, H/patch * W/patch, classes], logits
     };
-    /// Returns the boxes of a detector. In evaluation mode, joins them by joinNeighbours().
+    /// Returns the boxes of a detector. In evaluation mode, joins the boxes with joinNeighbours().
     Boxes boxes(const torch::Tensor& images);
 
     /// Sets sharing: the four patches of a superpatch share a token if the policy's score of the superpatch
     /// is among the `shared` highest. nullptr: no sharing. parameters() does not include the policy's
     /// weights.
     void setSharing(std::shared_ptr<Sharing> sharing);
-    /// Returns the token of each patch, int64 [B, N], in the previous call of forward() in evaluation mode;
+    /// Returns the token of each patch, int64 [B, N], in the previous call to forward() in evaluation mode;
     /// undefined without sharing.
     const torch::Tensor& sharedMap() const { return m_sharedMap; }
 
@@ -259,9 +259,9 @@ TORCH_MODULE(Segmenter);
 torch::Tensor enlarge(const torch::Tensor& masks, int64_t height, int64_t width);
 
 /// Replaces each box with the mean of the boxes of the 3x3 patches around it. The weight of a box is the sum
-/// of its classes' scores to the power of 3, plus kLeastWeight. Lowers each score by kPeak times the
-/// difference from the largest score of the class in these patches, so that of all patches that find the same
-/// object, a single patch has a high score.
+/// of the cubes of its class probabilities, plus kLeastWeight. Lowers each score by kPeak times the
+/// difference from the largest score of the class in these patches, so that only one of the patches that find
+/// the same object has a high score.
 SegmenterImpl::Boxes joinNeighbours(const SegmenterImpl::Boxes& found, int64_t rows, int64_t columns);
 constexpr double kPeak = 100, kLeastWeight = 1e-6;
 
@@ -271,7 +271,7 @@ torch::Tensor patchCentres(int64_t rows, int64_t columns);
 /// Converts CV_8UC3 BGR to a normalised RGB tensor [3, H, W].
 torch::Tensor toTensor(const cv::Mat& image, const Normalisation& normalisation = {});
 
-/// Sets truncated normal weights, zero biases, sine-cosine positions, and attention that resembles trained
+/// Sets clamped normal weights, zero biases, sine-cosine positions, and attention that resembles trained
 /// attention. The product of query and key weights is near the identity, so that tokens attend to similar and
 /// near tokens. The product of value and projection weights is near the negative identity. Such attention
 /// helps most if the data set is small ("Mimetic initialization", Trockman and Kolter 2023).

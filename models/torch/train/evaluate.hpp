@@ -25,13 +25,13 @@ struct Evaluation {
 Evaluation evaluate(Segmenter& model, size_t count, const std::function<pipeline::Sample(size_t)>& sampleAt,
                     int ignored);
 
-/// Returns the Lovasz-softmax loss (Berman, Triki and Blaschko 2018): a surrogate of 1 - IoU, as a mean over
+/// Returns the Lovasz-softmax loss (Berman, Triki and Blaschko 2018): a surrogate for 1 - IoU, as a mean over
 /// the classes that occur. Cross entropy neglects classes with few pixels; this loss gives each class the
 /// same weight. logits [B, C, H, W], labels [B, H, W].
 torch::Tensor lovaszLoss(const torch::Tensor& logits, const torch::Tensor& labels, int64_t ignored);
 
-/// Returns the Kullback-Leibler divergence of the student's class scores [B, C, h, w] from the teacher's, as
-/// a mean over images and pixels. The teacher's scores may have any height and width.
+/// Returns the Kullback-Leibler divergence KL(teacher || student) of class scores [B, C, h, w], as a mean
+/// over images and pixels. The teacher's scores may have any height and width.
 torch::Tensor teacherLoss(const torch::Tensor& student, const torch::Tensor& teacher);
 
 /// Returns the shares of the classes in each patch: labels [B, H, W] -> [B, N, classes] over a grid of

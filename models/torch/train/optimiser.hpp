@@ -16,14 +16,14 @@ namespace mpm::models {
 
 struct OptimiserOptions {
     double rate = 1e-3;        ///< of AdamW
-    double matrixRate = 2e-3;  ///< of Muon, for the matrices inside blocks; 0: AdamW for all
-    double decay = 0.05;       ///< norms, biases, embeddings and tokens do not decay
+    double matrixRate = 2e-3;  ///< of Muon, see Optimiser; 0: AdamW for all weights
+    double decay = 0.05;       ///< norms, biases, position and class embeddings, and tokens do not decay
     int workers = 2;
 };
 
 /// Muon ("Muon: an optimizer for hidden layers", Jordan et al. 2024) for the matrices inside transformer
-/// blocks, AdamW for all other weights. Muon's orthogonal step moves all directions of a matrix equally, even
-/// directions with small gradients, so training needs fewer steps.
+/// blocks and the mask decoder's projections, AdamW for all other weights. Muon's orthogonal step moves all
+/// directions of a matrix equally, even directions with small gradients, so training needs fewer steps.
 class Optimiser {
 public:
     Optimiser(Segmenter& model, const OptimiserOptions& options);
@@ -52,7 +52,7 @@ private:
 };
 
 /// Approximates the nearest matrix with orthonormal rows (or columns) by Newton-Schulz iterations. The
-/// singular values of the result are between 0.7 and 1.2.
+/// singular values of the result are between 0.6 and 1.2, except tiny singular values, which stay smaller.
 torch::Tensor orthogonalise(const torch::Tensor& matrix);
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();

@@ -16,7 +16,7 @@ struct PolicyTrainOptions {
     std::string out;   ///< file of the policy with the best recall on the validation images
     std::string from;  ///< a policy to start from; empty: none
     static constexpr int64_t kUsualSteps = 1500;
-    /// Limit of steps; absent: kUsualSteps, or no limit if `minutes` is given; 0: the policy is only scored.
+    /// Limit of steps; absent: kUsualSteps, or no limit if `minutes` is given; 0: scored, but not trained.
     std::optional<int64_t> steps;
     int64_t warmUp = 50;
     double minutes = 0;  ///< limit of the training; if set, the rate depends on time, not on steps; 0: none
@@ -35,7 +35,7 @@ struct PolicyTrainOptions {
 struct PolicyScore {
     double accuracy = 0;   ///< share of the labelled superpatches with a right prediction
     double precision = 0;  ///< share of the `shared` best superpatches that have a single class
-    /// number of the `shared` best superpatches that have a single class, divided by the largest possible
+    /// how many of the `shared` best superpatches have a single class, divided by the largest possible
     /// number: min(`shared`, superpatches of a single class); both numbers are summed over images
     double recall = 0;
 };

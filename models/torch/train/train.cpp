@@ -194,7 +194,7 @@ torch::Tensor Trainer::boxLossAt(int64_t batchNumber) {
     return boxLoss(m_model->boxes(batch.images.to(m_device)), batch.objects, size);
 }
 
-/// Runs forward and backward of a part of a step on the calling thread; returns the part's loss.
+/// Runs the forward and backward pass of a part of a step on the calling thread; returns the part's loss.
 double Trainer::runPart(int64_t number, int part) {
     if (m_options.workers > 1) torch::set_num_threads(1);  // parallel parts need no further threads
     const ComputeType compute(m_computeType);

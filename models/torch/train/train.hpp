@@ -54,7 +54,7 @@ public:
         m_measured = true;
         m_validation = seconds;
     }
-    /// Returns which share of the time for steps has passed; may be above 1. The time for steps is the run
+    /// Returns the share of the time for steps that has passed; may be above 1. The time for steps is the run
     /// without the last validation, but at least half of the run.
     double way(double passed) const { return passed / (m_seconds - std::min(m_validation, m_seconds / 2)); }
     /// Returns the seconds until the end of the run.

@@ -7,8 +7,8 @@ namespace mpm::cuda {
 namespace {
 
 constexpr size_t kWorkspace = size_t{32} << 20;
-// If there are this many plans, all are dropped. In a video, token counts change and make new shapes, so the
-// number of plans would grow without limit.
+// If there are this many plans, all are dropped. Otherwise the number of plans would grow without limit,
+// because in a video, token counts change and make new shapes.
 constexpr size_t kMostPlans = 4096;
 // Kernels for Product::fixed are selected for eight images of 1,024 tokens, which fill a device.
 constexpr int kFixedRows = 8192;
@@ -104,7 +104,7 @@ bool Products::choose(Plan& plan, cublasLtReductionScheme_t reductions) {
     return found > 0;
 }
 
-// Selects the kernel of another plan. Returns false if the kernel does not support this plan's shape.
+// Selects the kernel of another plan. Returns false if the kernel cannot compute this plan's product.
 bool Products::take(Plan& plan, const Plan& other) {
     const cublasStatus_t status =
         cublasLtMatmulAlgoCheck(m_handle, plan.description, plan.weight, plan.input, plan.output, plan.output,

@@ -347,8 +347,8 @@ void launch(const BatchView& batch, const AttentionView<T>& view, cudaStream_t s
                  stream, batch, view);
 }
 
-// For small batches, uses smaller thread blocks, so that all multiprocessors have work. The bits of a row do
-// not depend on this choice.
+// For small batches, gives each thread block fewer queries, so that all multiprocessors have work. The bits
+// of a row do not depend on this choice.
 template <class T, int D>
 void launchFor(const BatchView& batch, const AttentionView<T>& view, cudaStream_t stream) {
     constexpr int kEnoughBlocks = 256;

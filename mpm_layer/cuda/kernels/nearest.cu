@@ -94,7 +94,7 @@ __device__ void storeStep(const Step& step, float (*operand)[kPitch]) {
     }
 }
 
-// Converts a row's index `i` (0..kSide-1) among a thread's rows to the row's index in the tile.
+// Converts the index `i` (0..kSide-1) of a row among a thread's rows to the index of the row in the tile.
 // `group`: the thread's index along this side of the tile. A thread has four neighbouring rows in each half
 // of the tile. Columns are numbered in the same way.
 __device__ int within(int group, int i) {

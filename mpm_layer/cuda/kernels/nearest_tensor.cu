@@ -8,9 +8,9 @@
 // - Tensor cores may truncate sums that f32 would round. So tensor cores add up only a single step of 16
 //   elements. The error is at most 2^-19 of the sum of |a||b| over the step, so 2e-6 over a row.
 // - The sums of steps are added in f32, with D / 16 roundings of 2^-24: at most 3e-6 if D is 768.
-// In total, the error is at most 5e-6, usually about 1e-7. In nearest.cu, it is at most 4.6e-5 (D roundings).
-// If a token's two highest similarities differ by more than 1e-5, this kernel finds the nearest token
-// exactly.
+// In total, the error is at most 5e-6, usually about 1e-7. In nearest.cu, the error is at most 4.6e-5 (D
+// roundings). If a token's two highest similarities differ by more than 1e-5, this kernel finds the nearest
+// token exactly.
 //
 // The bits of a similarity do not depend on the order of the two tokens. If a and b are swapped, `ofRow` and
 // `ofColumn` (multiplyStep()) are swapped too, and their sum is the same.

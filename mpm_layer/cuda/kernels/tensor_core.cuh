@@ -27,8 +27,8 @@ __device__ void loadMatricesTurned(std::uint32_t (&to)[4], const void* row);
 template <class T>
 __device__ void multiplyAdd(float (&sum)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1);
 
-/// Returns 2^v by a hardware instruction, with a relative error up to 2^-22. If 2^v is below 2^-126, returns
-/// 0.
+/// Returns 2^v, computed by a hardware instruction with a relative error of up to 2^-22. If 2^v is below
+/// 2^-126, returns 0.
 __device__ float powerOfTwo(float v);
 
 /// Packs two values into a register, `first` into the lower half.

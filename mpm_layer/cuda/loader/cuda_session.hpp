@@ -42,7 +42,7 @@ private:
     std::vector<int> presentTokens();
     std::vector<MergeMap> decideOnCpu(const StageRequest& request);
     /// Returns whether the reducer compares the keys of the most recent attention. If the reducer compares
-    /// other keys, the CPU computes the keys.
+    /// other keys, the CPU computes these keys.
     bool readsKeys(const StageRequest& request) const;
     void apply(const std::vector<MergeMap>& maps, const MpmCudaStage& stage);
 

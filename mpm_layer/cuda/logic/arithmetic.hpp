@@ -159,7 +159,7 @@ constexpr int roundedRows(int rows) {
     return (rows + group - 1) / group * group;
 }
 
-/// Rounds up the rows of the longest image to whole tiles of queries.
+/// Rounds up the rows of the longest image to a multiple of 64, the smallest tile of queries.
 constexpr int roundedLength(int rows) {
     return (rows + 63) / 64 * 64;
 }

@@ -69,7 +69,7 @@ void NoiseEstimate::add(const std::vector<float>& positions, const NoiseEvidence
 
 namespace {
 
-constexpr int kSample = 256;                   // number of tokens to learn from in a frame
+constexpr int kSample = 256;                   // approximate number of tokens to learn from in a later frame
 constexpr int kStepsAtFirst = 16, kSteps = 2;  // steps of the conjugate gradient method
 constexpr float kMoves = 2;                    // tokens whose change exceeds this many medians are ignored
 constexpr int kGrain = 64;                     // tokens of a parallel task

@@ -14,8 +14,8 @@ namespace mpm {
 class RowMemory {
 public:
     /// Remembers `input`. Returns, in ascending order, the rows of `input` that changed since the previous
-    /// forward; all rows if the sizes changed. While the memory rests, returns std::nullopt: the caller must
-    /// then compute all rows.
+    /// forward; all rows if the memory was empty or the sizes changed. While the memory rests, returns
+    /// std::nullopt: the caller must then compute all rows.
     std::optional<std::vector<int>> update(const cv::Mat& input, int width, int resultWidth);
     /// Returns the results of all rows. The caller must write the results of rows that differ.
     float* results() { return m_results.data(); }

@@ -254,10 +254,10 @@ FramePlan StreamWatcher::planPartial(const FrameRows& frame, const Reuse& reuse,
 }
 
 // Returns how many of the oldest tokens to refresh, so that each token is computed within `refresh` frames
-// and all frames take similar time. For every age, divides the number of tokens that are at least this old by
-// the number of frames in which these tokens must be computed, and takes the largest quotient. Ignores tokens
-// younger than `refresh` / 2, because many of these tokens will change soon. If the budget is below twice the
-// even share (tokens / `refresh`), returns the even share.
+// and all frames take about the same time. For every age, divides the number of tokens that are at least this
+// old by the number of frames in which these tokens must be computed, and takes the largest quotient. Ignores
+// tokens younger than `refresh` / 2, because many of these tokens will change soon. If the budget is below
+// twice the even share (tokens / `refresh`), returns the even share.
 int StreamWatcher::due(const Reuse& reuse) const {
     const int tokens = static_cast<int>(m_ages.size()),
               evenly = tokens / reuse.refresh + (tokens % reuse.refresh > 0);

@@ -8,7 +8,7 @@
 
 namespace mpm {
 
-/// Upper bounds of each token's noise, as root mean squares. Noise is independent between tokens and between
+/// Upper bounds on each token's noise, as root mean squares. Noise is independent between tokens and between
 /// frames, so noise alone makes no bound lower than `differences`. If `apart` is lower, the light or the
 /// scene has changed in neighbouring tokens in the same way. If `contrasts` or `contrastsBefore` is lower,
 /// the token and the next token look alike, and the noise cannot exceed the difference of the two tokens.
@@ -16,7 +16,7 @@ struct NoiseEvidence {
     std::vector<float> differences;      ///< from the previous frame
     std::vector<float> apart;            ///< differences without the change that the next token shares
     std::vector<float> contrasts;        ///< differences from the next token
-    std::vector<float> contrastsBefore;  ///< differences from the next token in the previous frame
+    std::vector<float> contrastsBefore;  ///< contrasts in the previous frame
 
     void resize(std::size_t tokens);
 };
@@ -47,8 +47,8 @@ private:
 /// function of the token. Least squares fits this function to the differences between frames.
 class NoiseAxis {
 public:
-    /// Returns the position of each image token along the axis, up to a constant. `sizes`: root mean squares
-    /// of the tokens. `differences`: root mean squares of the tokens' changes since the previous frame.
+    /// Returns each image token's position along the axis, up to a factor and a constant. `sizes`: root mean
+    /// squares of the tokens. `differences`: root mean squares of the tokens' changes since the last frame.
     std::vector<float> positions(const FrameRows& frame, const std::vector<float>& sizes,
                                  const std::vector<float>& differences);
 

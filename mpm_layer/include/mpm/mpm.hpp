@@ -106,8 +106,8 @@ struct Report {
 
 class EncoderControl;
 
-/// Handle of an encoder inside a network: an MpmEncoder, or all segments of a chain. In a chain, block
-/// numbers count over all segments. A handle is cheap to copy, and remains valid after the network is
+/// Handle of an encoder inside a network: an MpmEncoder, or all segments of a chain. In a chain, blocks
+/// are numbered across all segments. A handle is cheap to copy, and remains valid after the network is
 /// destroyed. A setting takes effect at the next forward, and remains until it is changed. Settings of the
 /// handle override the C interface, the environment and the model file. A network and its handle belong to a
 /// single thread at a time.
@@ -349,7 +349,7 @@ MPM_API std::vector<int> usualBlocks(const std::string& method, int blocks);
 
 /// @param method a reducer as Encoder::setMethod names it
 /// @return whether the method (such as ToMe or ALGM) chooses the blocks itself and ignores the schedule. But
-///     if the schedule is empty, no tokens merge
+///     if an empty schedule was set, no tokens merge
 /// @throws cv::Exception if the method or a parameter is unknown
 MPM_API bool ignoresSchedule(const std::string& method);
 

@@ -20,7 +20,7 @@ public:
     explicit Sharing(std::shared_ptr<SharingControl> control);
 
     cv::Size grid() const;  ///< columns and rows of superpatches
-    int shared() const;     ///< number of superpatches with a shared token; at first as in the model file
+    int shared() const;     ///< number of superpatches with a shared token; initially from the model file
 
     /// @param count number of superpatches whose patches share a token, 0..grid().area()
     /// @throws cv::Exception if `count` is out of range

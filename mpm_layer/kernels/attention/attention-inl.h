@@ -19,13 +19,13 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// In a block of scores, each row is a key and each lane of a vector a query. So the softmax computes maxima
-// and sums lane by lane. The weights form a panel: the right operand of the product with the values. A pass
-// computes the weights of as many keys as fit in a buffer, then adds the weighted values to the output.
+// In a block of scores, each row is for a key, each lane of a vector for a query. So the softmax computes
+// maxima and sums lane by lane. The weights form a panel: the right operand of the product with the values. A
+// pass computes the weights of as many keys as fit in a buffer, then adds the weighted values to the output.
 
-// Each query has a peak, and the weight of a key is 2^(score - peak). Raising a peak takes time, because
-// all sums of the query must be scaled. So a peak is raised only if a score exceeds the peak by more than
-// kSlack. The peaks are separate, so the bits of a query do not depend on other queries.
+// Each query has its own peak, and the weight of a key is 2^(score - peak). Raising a peak takes time,
+// because all sums of the query must be scaled. So a peak is raised only if a score exceeds the peak by more
+// than kSlack. Because the peaks are separate, the bits of a query's output do not depend on other queries.
 constexpr float kSlack = 8.0f;
 
 // The state of a panel of queries. V vectors of the panel are in use: 1 if the remaining queries of the head
@@ -119,7 +119,7 @@ HWY_INLINE void raisePeaks(const Float (&highest)[V], int headSize, Panel<V>& pa
     }
 }
 
-/// Adds the sums of a pass to the sums of earlier passes, and clears the sums of the pass. If the keys of
+/// Adds the sums of a pass to the sums of earlier passes, and clears the sums of the pass. If the values of
 /// all passes were added to the same sums one after another, rounding errors would be several times as large.
 template <int V>
 HWY_INLINE void endPass(int headSize, const Panel<V>& panel) {

@@ -183,7 +183,7 @@ HWY_INLINE void weighPair(const float* scores, Float peak, Bf16Pair* weights, Fl
     odd = hn::Add(odd, Float{_mm512_castsi512_ps(_mm512_and_si512(second, upper))});
 }
 
-/// The peak of each query, which is the score whose weight is 1. A peak is raised if a weight of the query
+/// The peak of each query, which is the score whose weight is 1. A peak is replaced if a weight of the query
 /// reaches 2, or if all weights of the query so far are 0. The new peak is the highest score of the block
 /// plus kSlack - 1.
 class TilePeaks {
@@ -203,7 +203,7 @@ public:
         return large == 0 && hn::AllFalse(d, none);
     }
 
-    /// Raises each peak that is too low for the scores of a block, and scales the earlier sums of its query.
+    /// Replaces each peak that cannot be kept for a block's scores, and scales the earlier sums of its query.
     /// For all other queries, the factor is exactly 1, so the bits of their sums do not change.
     HWY_NOINLINE void raise(const float* scores, int headSize, float* output, TileTotals& totals) {
         const FloatTag d;
@@ -249,7 +249,7 @@ HWY_NOINLINE void completeScores(const AttentionHead& head, int block, float* sc
     }
 }
 
-/// Turns a block's scores into weights while the tiles run `budget` steps.
+/// Turns a block's scores into weights while the tile unit runs `budget` steps.
 HWY_INLINE void weighBlock(const float* scores, const TilePeaks& peaks, Bf16Pair* weights, int budget,
                            TileSteps& steps, TileTotals& totals) {
     const size_t width = panelWidth(), right = width / 2;

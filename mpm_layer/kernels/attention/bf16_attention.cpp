@@ -123,7 +123,7 @@ void AttendPanelBf16(const AttentionHeadBf16& head, int first, float* output, si
     });
 }
 
-#else  // these functions are never called, because hasBf16() is false
+#else  // packing and attention are never called, because hasBf16() is false
 
 bool TakesValuesAsColumns(int) {
     return false;

@@ -16,9 +16,9 @@ bool takesValuesAsColumns(int headSize);
 
 /// The largest number of pairs of tokens in a call to packValues().
 constexpr int kValuePairs = 32;
-/// Packs the values of at most 2 * kValuePairs tokens. A pair in `rows` has two channels of a token, a pair
-/// in `packed` a channel of two tokens. If the number of tokens is odd, a zero completes the last pair. If
-/// `asColumns` is true, writes kValuePairs pairs to each column; pairs after the last token are zero.
+/// Packs the values of at most 2 * kValuePairs tokens. A pair in `rows` has two channels of a token; a pair
+/// in `packed` has one channel of two tokens. If the number of tokens is odd, a zero completes the last pair.
+/// If `asColumns` is true, writes kValuePairs pairs to each column; pairs after the last token are zero.
 void packValues(const ConstPairRows& rows, int tokens, int columns, bool asColumns, Bf16Pair* packed,
                 size_t packedStride);
 
@@ -31,7 +31,7 @@ constexpr int kKeysRead = 32;
 struct AttentionHeadBf16 {
     AttentionHead f32;  ///< the rows and `scale` of this member are not read
     /// Attention reads the first pairsOf(headSize) pairs of each row. The caller must multiply the queries
-    /// by kLog2E and the scale of the logits. Unless `valuesAreColumns`, no gaps may separate a row's pieces.
+    /// by kLog2E and the scale of the logits. Unless `valuesAreColumns`, no gaps may separate a key's pieces.
     ConstPairRows queries, keys;
     const Bf16Pair* values;  ///< from packValues()
     size_t valueStride;
@@ -49,7 +49,7 @@ bool takesValueQuads();
 struct ValueStep {
     float bias, inverse;
 };
-/// Quantises the values of a token in a head. May write three more bytes, to complete the last quad.
+/// Quantises the values of a token in a head. May write up to three more bytes, to complete the last quad.
 ValueStep roundValues(const float* values, int size, std::int8_t* bytes);
 /// Interleaves the bytes of four tokens: each of `count` columns gets a quad with a byte of each token.
 void interleaveBytes(const std::int8_t* const (&tokens)[4], int count, I8Quad* quads);

@@ -1,5 +1,5 @@
 // The softmax over groups of keys on 64-bit Arm. The scores of a group are stored, then read in a loop over
-// rows. The loop takes less than half of the instructions of an unrolled softmax, in which GCC 12 moves a
+// rows. The loop takes less than half the instructions of an unrolled softmax, in which GCC 12 moves a
 // block of 24 vectors to memory and back several times.
 
 #if defined(MPM_KERNELS_STORED_SCORES_INL_H_) == defined(HWY_TARGET_TOGGLE)

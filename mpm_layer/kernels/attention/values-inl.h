@@ -14,8 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace mpm::kernels {
 namespace HWY_NAMESPACE {
 
-// The number of keys in a pass. The weights of a pass (240 keys x 32 queries x 4 bytes = 30 KiB) stay in the
-// level-1 cache.
+// The number of keys in a pass. The weights of a pass (at most 240 keys x 32 queries x 4 bytes = 30 KiB)
+// stay in the level-1 cache.
 constexpr int kKeyBlock = 20 * kGroup;
 
 template <int V>
@@ -36,7 +36,7 @@ HWY_INLINE void weighScores(const Block<kGroup, V>& block, Panel<V>& panel, floa
 }
 
 /// Calls add(block, column) for each complete block of R columns from `column` on, and advances `column`. If
-/// 16 columns remain, leaves them to the smaller blocks: two blocks of 8 (or four of 4) have the same height.
+/// 16 columns remain, leaves them to smaller blocks of equal height: two of 8, or four of 4 if kGroup is 6.
 template <int R, int V, class Add>
 HWY_INLINE void addBlocks(int columns, int& column, float* output, const Add& add) {
     const size_t width = panelWidth();

@@ -40,7 +40,7 @@ private:
     size_t m_bytes = 0;
 };
 
-/// Returns how many times buffers took memory from the system: constant after the first forwards.
+/// Returns how many times a buffer found no suitable freed memory: constant after the first forwards.
 size_t systemAllocations();
 
 }  // namespace mpm::kernels

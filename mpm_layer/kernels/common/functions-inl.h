@@ -51,7 +51,7 @@ HWY_INLINE Float exp2(Float x) {
 #if HWY_TARGET <= HWY_AVX3
 
 /// Returns 2^x with a relative error below 8e-5; 2^-infinity is 0. The error is small enough for results that
-/// are then rounded to bf16, because this rounding has relative errors of up to 1/512.
+/// are then rounded to bf16, because this rounding has relative errors of up to 1/257.
 HWY_INLINE Float exp2Coarse(Float x) {
     static constexpr float kTerms[] = {0.99992522f, 0.695833529f, 0.226067168f, 0.0780245231f};
     const Float part{_mm512_reduce_ps(x.raw, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)};

@@ -130,7 +130,7 @@ void ProductToPairs(const Bf16Pair* rows, size_t rowStride, int count, const Pac
     multiply(rows, rowStride, count, weights, epilogue, PairTarget{output});
 }
 
-#else  // the other functions are never called, because HasBf16() is false
+#else  // packing and products are never called, because HasBf16() is false
 
 bool HasBf16() {
     return false;

@@ -1,5 +1,5 @@
 // An epilogue that runs row by row on stored sums. In an unrolled epilogue, GCC 12 for Arm moves a block to
-// memory and back several times. Storing the block once and reading it in a loop takes half of the
+// memory and back several times. Storing the block once and reading it in a loop takes half the
 // instructions.
 
 #if defined(MPM_KERNELS_EPILOGUE_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -51,7 +51,7 @@ inline bool hasTiles() {
 }
 
 HWY_INLINE __m512i pairUp(__m512 low, __m512 high) {
-    // The conversion puts all elements of `low` before `high`; the permutation alternates both.
+    // The conversion puts all elements of `low` before those of `high`; the permutation interleaves them.
     HWY_ALIGN static constexpr std::uint16_t kAlternate[] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
                                                              21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
                                                              11, 27, 12, 28, 13, 29, 14, 30, 15, 31};

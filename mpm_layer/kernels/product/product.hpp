@@ -24,8 +24,8 @@ inline int groupsOf(int rows) {
 constexpr size_t paddedStride(int width) {
     return (static_cast<size_t>(width) + 15) / 16 * 16 + 16;
 }
-/// Returns the number of floats of a left operand with `rows` rows, plus the extra rows that products read:
-/// products read whole row groups or, in tiles, multiples of 32 rows.
+/// Returns the number of floats of a left operand with `rows` rows, including the extra rows that products
+/// read: products read whole row groups or, in tiles, multiples of 32 rows.
 inline size_t paddedSize(int rows, size_t stride) {
     constexpr int kTiles = 32;
     return static_cast<size_t>((groupsOf(rows) * rowGroup() + kTiles - 1) / kTiles * kTiles) * stride;

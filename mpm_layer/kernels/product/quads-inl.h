@@ -123,8 +123,8 @@ inline bool hasDot() {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
 
 /// Adds two products in 16 bits, then two of these sums in 32 bits. The sum of two products fits: it is at
-/// most 254 * 129 or 127 * 127 * 2. (The right form gives two neighbours at most 128 steps; rounded up, they
-/// are at most 129.)
+/// most 254 * 129 or 127 * 127 * 2. (For Finer::Left, two neighbours of the right operand have at most 128
+/// steps together; rounded, at most 129.)
 struct DotPlain {
     static constexpr ByteForm form(Finer finer) {
         return finer == Finer::Left ? ByteForm{128, 126, 127, 128} : ByteForm{64, 63, 127};

@@ -38,7 +38,7 @@ namespace HWY_NAMESPACE {
 constexpr int kTileRows = 16, kTileCells = 16;
 constexpr size_t kTileStride = 32 * sizeof(float);  // bytes of a panel's row: two vectors of columns
 
-/// Asks the system for the permission to use tiles. Returns whether the system permits it and the processor
+/// Asks the system for permission to use tiles. Returns whether the system gives permission and the processor
 /// can multiply bf16 and bytes in tiles.
 inline bool mayUseTiles() {
     constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24, kInt8 = 1u << 25, kAll = kBf16 | kTile | kInt8;

@@ -16,7 +16,7 @@ namespace HWY_NAMESPACE {
 
 constexpr float kNear = 0.70710678118654752f, kFar = 1.4142135623730951f;  // interpolation points
 
-/// Transforms six inputs along an axis to factors.
+/// Transforms six inputs along an axis into factors.
 HWY_INLINE void toFactors(const Float (&x)[6], Float (&y)[6]) {
     const FloatTag d;
     const Float half = hn::Set(d, .5f), two = hn::Set(d, 2.f), middle = hn::Set(d, 2.5f),
@@ -31,7 +31,7 @@ HWY_INLINE void toFactors(const Float (&x)[6], Float (&y)[6]) {
     y[5] = hn::NegMulAdd(middle, x[3], hn::Add(x[1], x[5]));
 }
 
-/// Transforms six sums along an axis to outputs.
+/// Transforms six sums along an axis into outputs.
 HWY_INLINE void toOutputs(const Float (&x)[6], Float (&y)[4]) {
     const FloatTag d;
     const Float half = hn::Set(d, .5f), two = hn::Set(d, 2.f), near = hn::Set(d, kNear),

@@ -10,12 +10,12 @@ namespace mpm::kernels {
 
 constexpr int kWinogradTile = 4, kWinogradInput = 6, kWinogradProducts = 36;
 
-/// Computes the 36 factors of a 3x3 kernel.
+/// Computes the 36 factors of the 3x3 weights of a convolution.
 void winogradKernel(const float (&kernel)[9], float (&factors)[kWinogradProducts]);
 
 /// Computes the factors of neighbouring tiles in six rows of pixels. In each row, a vector after the last
 /// pixel must be readable. Factor k of tile t is written to factors[k * stride + t]. Always writes whole
-/// vectors, also after the last tile. `scratch` has winogradScratch(tiles) floats. Returns false if a pixel
+/// vectors, even beyond the last tile. `scratch` has winogradScratch(tiles) floats. Returns false if a pixel
 /// is NaN or its absolute value exceeds `limit`.
 bool winogradInput(const float* const (&rows)[kWinogradInput], int tiles, float limit, float* scratch,
                    float* factors, size_t stride);

@@ -63,7 +63,7 @@ struct Rest {
     float far, near;   // |u - m|^2, |e|^2
     float peak;        // the largest absolute element of e
     float tilt;        // |B'e|^2 of the computed e
-    float norm, haze;  // bounds of |e| and of the error of e
+    float norm, haze;  // bounds on |e| and on the error of e
 };
 
 /// Returns the sum of squares of a row, and writes the row's products with the directions to `along`.
@@ -152,7 +152,7 @@ void PlaceRows(const TokenRows& rows, int first, int count, const ScreenBasis& b
         placed[i] = placedRow(rows.data + i * rows.stride, basis, rows.width, room);
 }
 
-/// Returns a bound of the rounding error of e. Subtracting m rounds, and subtracting each direction rounds.
+/// Returns a bound on the rounding error of e. Subtracting m rounds, and subtracting each direction rounds.
 /// The squared length of a direction is about 2. So subtracting a direction, times the row's place a in
 /// this direction, reduces |e|^2 by about 2 a^2.
 HWY_INLINE float hazeOf(const PlacedRow& placed, const Rest& rest) {
@@ -215,7 +215,7 @@ HWY_INLINE void finishRow(const PlacedRow& placed, const Rest& rest, bool words,
     row.error *= 1.001f / row.step;
     row.reach = norm / row.step * 1.001f;
     row.norm = (norm + haze) * 1.00001f;
-    // `tilt` is a bound of |B'e|: the computed length, plus rounding, plus the effect of the error `haze`
+    // `tilt` is a bound on |B'e|: the computed length, plus rounding, plus the effect of the error `haze`
     // of e. Directions are shorter than 1.5.
     const float tilt = std::sqrt(rest.tilt) + 3 * off * norm + 1.5f * haze;
     const float shift = -0.5f * rest.near - (placed.zero ? 0.5f : 0.0f);

@@ -53,8 +53,8 @@ HWY_INLINE void copyFew(const float* from, int count, float* to) {
         hn::StoreU(loadFew(from + i, count - i), d, to + i);
 }
 
-// Writes whole vectors, and so also elements after the last logit. The next query overwrites these elements;
-// after the last query, nothing reads these elements.
+// Writes whole vectors, including elements after the last logit. The next query overwrites these elements;
+// after the last query, these elements have no effect on the output.
 HWY_INLINE void softmax(const float* logits, int count, float* to) {
     const FloatTag d;
     const int lanes = static_cast<int>(hn::Lanes(d));
@@ -207,7 +207,7 @@ HWY_EXPORT(RunDeformableHead);
 HWY_EXPORT(PackPositions);
 
 // Adds room for a vector, and rounds up to whole vectors of the widest instruction set: the functions above
-// read and write whole vectors, also after the last sample of a query.
+// read and write whole vectors, even beyond the last sample of a query.
 size_t deformableRoom(size_t samples) {
     constexpr size_t kLanes = kAlignment / sizeof(float);
     return (samples + 2 * kLanes - 1) / kLanes * kLanes;

@@ -70,7 +70,7 @@ HWY_INLINE void keepLeads(const Leads& from, int fromFirst, Leads& to, int first
     }
 }
 
-/// Separate leads for each lane. In memory, value, index and second follow each other every `apart` elements.
+/// Separate leads for each lane. In memory, value, index and second are `apart` elements apart.
 struct LaneLeads {
     Float value, second;
     Index index;

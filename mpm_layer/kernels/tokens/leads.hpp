@@ -8,7 +8,7 @@
 namespace mpm::kernels {
 
 /// For each row: the highest value so far, another high value (`second`), the columns of both values, and
-/// `rest`, an upper bound of all other values. `second` may be lower than `rest`.
+/// `rest`, an upper bound on all other values. `second` may be lower than `rest`.
 class Leads {
 public:
     struct Row {

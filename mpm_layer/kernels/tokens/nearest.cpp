@@ -127,7 +127,7 @@ void LeadsAmong(const float* rows, size_t stride, const SimilarColumns& columns,
     keepRows(rowLeads, columns.count, cells, leads, 0);
 }
 
-// Two chains of sums hide half of the latency of a multiply-add. With more chains, AVX2 would run out of
+// Two chains of sums hide half the latency of a multiply-add. With more chains, AVX2 would run out of
 // registers, because the last elements need a mask.
 HWY_INLINE float dot(const float* a, const float* b, int width) {
     const FloatTag d;

@@ -33,7 +33,7 @@ struct Pairs {
     Float left, right;
 };
 
-// The last pairs have no scalar loop, because GCC 12 would fuse products and sums there, which changes bits.
+// The last pairs have no scalar loop, because GCC 12 would fuse products and sums there and change the bits.
 void RotateInterleaved(float* head, const float* cosine, const float* sine, int size) {
     const int lanes = static_cast<int>(hn::Lanes(FloatTag()));
     for (int i = 0; i + 1 < size; i += 2 * lanes) {

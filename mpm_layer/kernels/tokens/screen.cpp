@@ -115,7 +115,7 @@ struct Always {
     HWY_INLINE bool operator()(int, int) const { return true; }
 };
 
-/// Tests whether a row of a group may be the most similar one to a column of a panel, or the reverse.
+/// Tests whether a row of a group may be the row most similar to a column of a panel, or the reverse.
 class MayLead {
 public:
     HWY_INLINE MayLead(const Screen& screen, const FarBars& bars, int first, int rows)

@@ -10,10 +10,10 @@
 // - panel: columns that are multiplied and stored together (packPanel)
 // - screen: the upper bounds U and F of the cosines, computed from cells and places
 // - lead: a row's column with the highest U so far; the row also keeps a second column (leads.hpp)
-// - bar: a lower bound of the cosine of a row and its lead; a column with U below the bar is not the nearest
+// - bar: a lower bound on the cosine of a row and its lead; a column with U below the bar is not the nearest
 // - slack: a row's part of the error of U
 // - extent: bounds of the places, the bars and F of some rows
-// U, F, bars and the values of leads are bounds of the cosine minus 1, not of the cosine.
+// U, F, bars and the values of leads are bounds on the cosine minus 1, not on the cosine.
 //
 // **Similarity** is the cosine of two f32 unit rows in f64 (cosineOf). Products of two f32 are exact in
 // f64, so the bits of a cosine are the same on every processor. The lowest index wins ties.
@@ -25,14 +25,14 @@
 // nearly 0 (B' is the transpose of B). So
 //     cosine_ij - 1 = r_i + r_j - (a_i-a_j)'B'B(a_i-a_j) / 2 - (a_i-a_j).(c_i-c_j) + e_i.e_j,
 //     r_i = -|e_i|^2 / 2      (1/2 less for a row of zeros, whose cosine is 0).
-// Similar rows have similar places a, so the first three terms are small, and f32 is exact enough for them.
-// Only e_i.e_j is approximated. The error is small if the rows are near the basis.
+// Near the basis, r is small. Similar rows have similar places a. So the first three terms are small, and f32
+// is exact enough for these terms. Only e_i.e_j is approximated. The error is small near the basis.
 //
 // **The bound.**
 // - A row's cells q_i are e_i / s_i, rounded; s_i is its step. With x_i >= |e_i / s_i - q_i|,
 //       |e_i.e_j - s_i s_j q_i.q_j| <= s_i s_j (|q_i| x_j + |q_j| x_i + x_i x_j) <= s_i s_j K.
-//   K follows from the largest |q| and the largest x of all rows (screenMargin). In words, q_i.q_j is exact.
-//   In floats, each step of the product rounds. K also covers this rounding, and the part of the rounding of
+//   K follows from the largest |q| and the largest x of all rows (screenMargin). For words, q_i.q_j is exact.
+//   For floats, each step of the product rounds. K also covers this rounding, and the part of the rounding of
 //   U that is proportional to s_i s_j q_i.q_j.
 //   The subtraction of m and B a_i rounds, so e_i itself has an error of at most h_i. x_i includes h_i / s_i.
 // - The directions are scaled so that |a|^2 (1 + t) <= a'B'Ba / 2 <= |a|^2 (1 + 3t) for t = kTilt. Then

@@ -1,4 +1,4 @@
-// Bilinear enlarging, row by row.
+// Bilinear upsampling, row by row.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ void stretchRow(const float* row, const Runs& runs, float* out);
 void addBlend(const float* low, const float* high, float weight, int columns, float* to);
 
 /// Stretches `classes` rows, which are `stride` apart, and labels each output column with the row that has
-/// the largest value. The lowest row wins ties, a NaN never wins. If `best` is not null, writes the largest
+/// the largest value. The lowest row wins ties; a NaN never wins. If `best` is not null, writes the largest
 /// values to `best`.
 void stretchArgmax(const float* rows, size_t stride, int classes, const Runs& runs, int* labels,
                    float* best = nullptr);
@@ -50,8 +50,8 @@ void stretchArgmax(const float* rows, size_t stride, int classes, const Runs& ru
 /// `high`. `to` must already have a shape. Rows are `stride` apart. The sigmoid of a NaN is almost 0.
 void packSigmoid(const float* low, const float* high, size_t stride, float weight, PackedWeights& to);
 
-/// Finds, for each column, the row with the largest value, and this value. The lowest row wins ties, a NaN
-/// never wins; if all are NaN, row 0 wins with minus infinity.
+/// Finds, for each column, the row with the largest value, and this value. The lowest row wins ties; a NaN
+/// never wins. If all are NaN, row 0 wins with minus infinity.
 void argmaxRows(const float* rows, size_t stride, int count, int columns, int* labels, float* best);
 
 }  // namespace mpm::kernels

@@ -8,7 +8,7 @@ namespace {
 
 const std::string kModel = MPM_TEST_MODEL;
 
-/// Draws rectangles of few colours, so that neighbouring tokens are alike.
+/// Draws rectangles in few colours, so that neighbouring tokens are alike.
 Mat street() {
     Mat image(480, 640, CV_8UC3, Scalar(200, 180, 160));
     rectangle(image, Rect(0, 240, 640, 240), Scalar(90, 90, 90), FILLED);

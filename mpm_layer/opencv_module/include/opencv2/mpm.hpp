@@ -27,7 +27,7 @@ CV_EXPORTS_W std::vector<String> labels(const String& path);
 /** @brief Changes a setting of the process, for later forwards.
 @param name blocks, method, device, precision, reuse or batch_independent
 @param value the same text as in the environment variables MPM_BLOCKS, MPM_METHOD, ..., such as "2,5" or
-"auto"; an empty text removes the setting */
+"auto"; an empty string removes the setting */
 CV_EXPORTS_W void set(const String& name, const String& value);
 
 /** @brief Returns the number of image tokens that entered each block in the last forward of this thread.

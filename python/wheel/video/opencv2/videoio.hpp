@@ -1,5 +1,5 @@
-// A replacement for OpenCV's module videoio, which the wheel does not have. It has the parts of
-// cv::VideoCapture that pipeline/source and cli use, and reads videos with the user's cv2.
+// A replacement for OpenCV's module videoio, which the wheel does not have. The replacement has
+// the parts of cv::VideoCapture that pipeline/source and cli use, and reads videos with the user's cv2.
 #pragma once
 
 #include <memory>

@@ -12,7 +12,7 @@ inline std::vector<VideoCaptureAPIs> getBackends() {
 inline std::string getBackendName(VideoCaptureAPIs) {
     return {};
 }
-/// Always returns true, so that CaptureSource does not try other backends if FFmpeg cannot open an address.
+/// Always returns true, so that CaptureSource does not try GStreamer if FFmpeg cannot open an address.
 inline bool hasBackend(VideoCaptureAPIs) {
     return true;
 }
