@@ -15,7 +15,7 @@ import json, sys
 watch = json.load(open(sys.argv[1]))
 watch["mqtt"]["on"] = False
 watch["metrics"]["port"] = int(sys.argv[3])
-watch["sources"] = {"demo": {"regions": [{"name": "left", "outline": [[0, 0], [0.5, 0], [0.5, 1], [0, 1]]}]}}
+watch["sources"] = {"env:CAMERA": {"regions": [{"name": "left", "outline": [[0, 0], [0.5, 0], [0.5, 1], [0, 1]]}]}}
 watch["alerts"] = [{"name": "busy", "of": "tokens", "above": True, "threshold": 1, "hold_s": 0, "cool_down_s": 1}]
 json.dump(watch, open(sys.argv[2], "w"))
 EOF
