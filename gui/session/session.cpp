@@ -111,7 +111,7 @@ void Session::keepFurther(const QString& source) {
     });
 }
 
-/// Renames a further source in the watch file.
+/// Renames one of the additional sources in the watch file.
 void Session::rename(const QString& former, const QString& stored) {
     WatchSettings watch = m_services.settings();
     const qsizetype index = watch.further.indexOf(former);

@@ -41,7 +41,8 @@ public:
     using Shapes = std::vector<pipeline::Region>;
     void changeShapes(const Shapes& shapes, std::function<void(const Shapes&)> then);
     bool changing() const { return m_changing.has_value(); }
-    /// Ends drawShape() or changeShapes(). If `keep` is true, `then` receives the result.
+    /// Ends drawShape() or changeShapes(). If `keep` is true, `then` receives the result, if it has at least
+    /// three corners.
     void endShapes(bool keep);
     /// Sets the text that is shown while there is no image.
     void setEmptyText(const QString& text);

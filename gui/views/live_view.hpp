@@ -1,4 +1,4 @@
-// A view of the newest frame, with regions and followed objects, or of a stored image of the past.
+// Shows the newest frame, with regions and followed objects, or a stored image from the past.
 #pragma once
 
 #include "gui/views/image_view.hpp"

@@ -27,7 +27,7 @@ public:
     void nameCurrent() { askForName(currentIndex()); }
 
 signals:
-    /// Emitted if another source comes to the front, or if a source is opened or closed.
+    /// Emitted when another source comes to the front, and when a source is opened or closed.
     void sourcesChanged();
 
 private:

@@ -21,7 +21,7 @@ struct Window {
 };
 
 /// Rows that attend to each other in a block. Keys and rows are numbered separately, because a window can
-/// have keys of padding, and padding has no rows.
+/// have padding keys, which have no rows.
 struct Span {
     int first, rows;
     int firstKey, keys;

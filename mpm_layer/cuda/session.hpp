@@ -37,7 +37,8 @@ protected:
     virtual void runMlpNow(int block) = 0;
     virtual void meanOfKeys(float* mean) = 0;
     BatchView view() const;
-    /// Returns a value for each row, which is added to the attention logits of the row's key; may be null.
+    /// Returns, for each row, the value that is added to the attention logits of the row's key. Null:
+    /// nothing.
     const float* logits() const { return m_biased || m_proportional ? m_executor->logits.data() : nullptr; }
     cudaStream_t stream() const { return m_executor->stream; }
     Executor& executor() { return *m_executor; }

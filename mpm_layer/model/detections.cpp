@@ -148,8 +148,8 @@ private:
     int boxes() const { return m_boxes.sizes[0]; }
 
     /// Returns the number of dimensions of an image's scores: 2 for [images, boxes, classes], 1 for [images,
-    /// boxes]. Scores in a matrix are [images, boxes] if the output of boxes has three dimensions and begins
-    /// with the same two sizes. Any other matrix is [boxes, classes] of a single image.
+    /// boxes]. A score matrix is [images, boxes] if the boxes output has three dimensions and begins with the
+    /// same two sizes. Any other matrix is [boxes, classes] of a single image.
     int scoreDims(const std::vector<cv::Mat>& outputs, const std::vector<std::string>& names) const {
         const auto at = std::find(names.begin(), names.end(), m_settings.scores);
         if (at == names.end()) return 2;

@@ -104,8 +104,8 @@ ModelTuning tuneModel(Network& network, const std::vector<cv::Mat>& images, cons
 /// The most promising candidates come first, because the time may be too short for all.
 std::vector<Method> tuneCandidates(int blocks, int tokens);
 
-/// Selects at most `most` of the added images, at equal distances. Counts images of a single colour, but does
-/// not select them.
+/// Selects at most `most` of the added images, about evenly spaced. Counts images of a single colour, but
+/// does not select them.
 class ImagePicker {
 public:
     explicit ImagePicker(int most) : m_most(static_cast<size_t>(most)) {}

@@ -10,10 +10,10 @@ namespace mpm::models {
 void fuse(State& state, const Merging& merging);
 
 /// Adapts the model to the input size of `to`. Must be called after fuse(). Resizes position embeddings with
-/// the Resize of the export. If no Resize is known, resizing is bilinear as in Segmenter for models with
-/// scores for each pixel, else bicubic with antialiasing as in timm. Recomputes rotary tables that follow a
-/// known formula, and changes constants that contain the size. Adds assumptions to `notes`. Throws Refusal
-/// if a node cannot be adapted.
+/// the Resize of the export. If no Resize is known, models with scores for each pixel resize bilinearly (as
+/// Segmenter does), all others bicubically with antialiasing (as timm does). Recomputes rotary tables that
+/// follow a known formula, and changes constants that contain the size. Adds assumptions to `notes`. Throws
+/// Refusal if a node cannot be adapted.
 void changeImageSize(State& state, const Binding& to, std::vector<std::string>& notes);
 
 /// Must be called last. Declares inputs and outputs, and writes all nodes as operators of OpenCV 4.6 or

@@ -70,7 +70,7 @@ void outputLabels(Graph& graph);
 /// an MpmMaskLabels. Checks the nodes but not all shapes, because the Prover later compares the labels.
 bool labelQueryScores(Graph& graph);
 
-/// Replaces the nodes of each GELU (one of them is an Erf or Tanh) with a single Gelu. Evaluates nodes at
+/// Replaces the nodes of each GELU, among them an Erf or a Tanh, with a single Gelu. Evaluates nodes at
 /// some inputs to recognise a GELU, so the order of the nodes does not matter. Must be called before lower().
 void joinActivations(Graph& graph, const Shapes& shapes);
 

@@ -104,8 +104,8 @@ struct OtherRows {
     int trailing = 0;
 };
 
-/// Returns the numbers of other rows in `next`, if `next` has the image tokens of `segment` in the same
-/// order. Otherwise returns nothing. Nodes between the two encoders may add values to the tokens.
+/// Returns how many special and trailing rows `next` has, if it has the image tokens of `segment` in order.
+/// Otherwise returns nothing. Nodes between the two encoders may add values to the tokens.
 std::optional<OtherRows> continuationOf(const RowMatcher& rows, const EncoderSpec& segment,
                                         const EncoderSpec& next);
 

@@ -44,7 +44,7 @@ float* allocateLarge(size_t bytes) {
 
 // Takes memory from the system. A forward pass reads all weights, and each page needs an address translation.
 // So blocks of kLeast bytes or more are in large pages. Among these blocks, those that are smaller than a
-// large page share regions. A region is freed after its last block.
+// large page share regions. A region is freed when its last block is freed.
 class Regions {
 public:
     float* take(size_t bytes) {

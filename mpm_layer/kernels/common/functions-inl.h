@@ -88,8 +88,8 @@ struct Pieces {
     Float sum, rest;
 };
 
-/// Returns 1/2 + p(|x|) if x is positive, else 1/2 - p(|x|). p is a polynomial for each piece of length 1/2;
-/// `terms` has the coefficients.
+/// Returns 1/2 + p(|x|) if x is positive, else 1/2 - p(|x|). p is a piecewise polynomial with pieces of
+/// length 1/2; `terms` has the coefficients.
 template <size_t N>
 HWY_INLINE Float normalOf(Float x, const float (&terms)[N][16]) {
     const FloatTag d;

@@ -183,7 +183,7 @@ HWY_INLINE void multiplyTiles(int cells, const std::uint32_t* rows, size_t rowSt
     }
 }
 
-/// Prefetches memory that is needed soon, some cache lines per step.
+/// Prefetches memory that will soon be needed, a few cache lines per step.
 struct LinesAhead {
     HWY_INLINE LinesAhead(const void* next, size_t bytes, int steps)
         : at(static_cast<const char*>(next)), lines((static_cast<int>(bytes / 64) + steps - 1) / steps) {}
