@@ -80,7 +80,7 @@ SourceWatch sourceFrom(const QJsonValue& json, const std::string& name) {
     for (const QJsonValue& value : source.list("masks"))
         watch.masks.push_back(polygonFrom(value, source.nameOf("masks")));
     for (const QJsonValue& value : source.list("objects")) {
-        if (!value.isString()) source.refuse("objects", "a list of texts");
+        if (!value.isString()) source.refuse("objects", "a list of strings");
         watch.objects << QString::fromStdString(safeName(value.toString().toStdString()));
     }
     source.finish();
@@ -222,7 +222,7 @@ WatchSettings settingsFrom(const QJsonObject& object) {
     for (auto at = sources.begin(); at != sources.end(); ++at)
         settings.sources[at.key()] = sourceFrom(at.value(), at.key().toStdString());
     for (const QJsonValue& further : json.list("further_sources")) {
-        if (!further.isString()) json.refuse("further_sources", "a list of texts");
+        if (!further.isString()) json.refuse("further_sources", "a list of strings");
         settings.further << further.toString();
     }
     settings.alerts = alertsFrom(json.list("alerts"));

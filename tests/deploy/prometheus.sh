@@ -9,13 +9,13 @@ ports=$(free_ports 2)
 metrics=${ports% *} url=http://127.0.0.1:${ports#* }
 
 promtool check config --syntax-only "$tree/deploy/prometheus/mpm.yml" >"$scratch/log/promtool" || fail "mpm.yml is not valid"
-# Changes the port, turns off the broker, and adds a region and an alert, which have separate metrics.
+# Changes the port, turns off the broker, and adds a region, objects and an alert, which have separate metrics.
 /usr/bin/python3 - "$tree/deploy/monitor/camera.watch.json" "$profiles/camera.watch.json" "$metrics" <<'EOF'
 import json, sys
 watch = json.load(open(sys.argv[1]))
 watch["mqtt"]["on"] = False
 watch["metrics"]["port"] = int(sys.argv[3])
-watch["sources"] = {"env:CAMERA": {"regions": [{"name": "left", "outline": [[0, 0], [0.5, 0], [0.5, 1], [0, 1]]}]}}
+watch["sources"] = {"env:CAMERA": {"objects": ["car", "pedestrian"], "regions": [{"name": "left", "outline": [[0, 0], [0.5, 0], [0.5, 1], [0, 1]]}]}}
 watch["alerts"] = [{"name": "busy", "of": "tokens", "above": True, "threshold": 1, "hold_s": 0, "cool_down_s": 1}]
 json.dump(watch, open(sys.argv[2], "w"))
 EOF
